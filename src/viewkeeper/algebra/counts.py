@@ -1,0 +1,175 @@
+"""From implicit to explicit counts.
+
+Delta rules speak of signed bags and never mention counts. Before a plan can run as SQL, its counts
+become a column: `weighted(Q)` is an ordinary relation with the columns of Q and `__count`, and
+the signed bag Q is the sum of its rows. `plain(Q)` has no such column and one row per copy; it is
+defined where Q is a bag, and costs nothing where no input of Q carries counts.
+
+    weighted(σ(Q)) = σ(weighted(Q))
+    weighted(L ⋈ R) = counts multiply
+    weighted(−Q)   = counts change sign
+    γ, δ, ▷, …     = applied to the consolidated bag
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import assert_never
+
+from sqlglot import exp
+
+from viewkeeper.algebra.build import empty, is_empty, projected, renamed, restricted_to
+from viewkeeper.algebra.expressions import Named, column, function, literal, same
+from viewkeeper.algebra.relations import (
+    Affected,
+    Aggregate,
+    Bound,
+    Consolidate,
+    Difference,
+    Distinct,
+    Expand,
+    Filter,
+    Fixpoint,
+    Intersection,
+    Join,
+    JoinKind,
+    Lateral,
+    Negate,
+    Project,
+    Reference,
+    Relation,
+    Scan,
+    State,
+    TopK,
+    UnionAll,
+    Values,
+    Window,
+)
+from viewkeeper.algebra.schema import COUNT, Column
+from viewkeeper.algebra.walk import children, with_children
+
+ONE = Named(COUNT, exp.cast(literal(1), "bigint"))
+
+
+@cache
+def is_counted(rel: Relation) -> bool:
+    """Whether the rows of `rel` come with counts: some input does, and no operator ended it."""
+    match rel:
+        case Scan():
+            return rel.counted or rel.at is State.DELTA
+        case Reference():
+            return rel.counted
+        case Negate() | Consolidate():
+            return True
+        case Values() | Affected() | Expand() | Fixpoint():
+            return False
+        case Aggregate() | Distinct() | Window() | TopK() | Difference() | Intersection():
+            return False
+        case Join(kind=JoinKind.SEMI | JoinKind.ANTI):
+            return is_counted(rel.left)
+        case Join(kind=JoinKind.INNER) | Filter() | Project() | Lateral() | UnionAll():
+            return any(is_counted(child) for child in children(rel))
+        case Join():
+            return False
+        case _:
+            assert_never(rel)
+
+
+@cache
+def weighted(rel: Relation) -> Relation:
+    """The signed bag `rel` as a relation with the explicit column `__count`."""
+    if not is_counted(rel):
+        explicit = plain(rel)
+        if is_empty(explicit):
+            return empty((*rel.columns, COUNT))
+        return Project(explicit, (*same(rel.columns), ONE))
+    match rel:
+        case Scan():
+            return _scan_with_count(rel)
+        case Reference():
+            return Reference(rel.name, (*rel.columns, COUNT))
+        case Negate():
+            minus = Named(COUNT, exp.Neg(this=column(COUNT)))
+            return Project(weighted(rel.child), (*same(rel.columns), minus))
+        case Consolidate():
+            return consolidated(weighted(rel.child))
+        case Filter():
+            return Filter(weighted(rel.child), rel.condition)
+        case Project():
+            return Project(weighted(rel.child), (*rel.outputs, *same((COUNT,))))
+        case Lateral():
+            spread = Lateral(weighted(rel.child), rel.generator, rel.produced, rel.outer)
+            return restricted_to(spread, (*rel.columns, COUNT))
+        case UnionAll():
+            return UnionAll(tuple(weighted(child) for child in rel.inputs))
+        case Join(kind=JoinKind.SEMI | JoinKind.ANTI):
+            return Join(weighted(rel.left), _presence(rel.right), rel.kind, rel.on)
+        case Join():
+            return _weighted_join(rel)
+        case _:
+            raise AssertionError(f"{type(rel).__name__} ends counts")
+
+
+@cache
+def plain(rel: Relation) -> Relation:
+    """The bag `rel` without a count column: a row with count n stands n times."""
+    if is_counted(rel):
+        return Expand(consolidated(weighted(rel)))
+    match rel:
+        case Affected():
+            return _plain_affected(rel)
+        case Distinct() if is_counted(rel.child):
+            return _presence(rel.child)
+        case Join(kind=JoinKind.SEMI | JoinKind.ANTI):
+            return Join(plain(rel.left), _presence(rel.right), rel.kind, rel.on)
+        case _:
+            return with_children(rel, tuple(plain(child) for child in children(rel)))
+
+
+def consolidated(explicit: Relation) -> Relation:
+    """One row per value, with the sum of its counts; no row whose counts cancel."""
+    names = tuple(name for name in explicit.columns if name != COUNT)
+    total = Named(COUNT, function("sum", column(COUNT)))
+    summed = Aggregate(explicit, same(names), (total,)) if names else _sum_of_no_columns(explicit)
+    return Filter(summed, exp.NEQ(this=column(COUNT), expression=literal(0)))
+
+
+def _sum_of_no_columns(explicit: Relation) -> Relation:
+    total = function("coalesce", function("sum", column(COUNT)), literal(0))
+    return Aggregate(explicit, (), (Named(COUNT, total),))
+
+
+def _presence(rel: Relation) -> Relation:
+    """The set of rows of a bag: those whose counts sum to more than zero."""
+    if not is_counted(rel):
+        return plain(rel)
+    total = Named(COUNT, function("sum", column(COUNT)))
+    summed = Aggregate(weighted(rel), same(rel.columns), (total,))
+    alive = Filter(summed, exp.GT(this=column(COUNT), expression=literal(0)))
+    return restricted_to(alive, rel.columns)
+
+
+def _plain_affected(rel: Affected) -> Relation:
+    source = weighted(rel.child) if is_counted(rel.child) else plain(rel.child)
+    return Distinct(restricted_to(source, rel.columns))
+
+
+def _scan_with_count(scan: Scan) -> Scan:
+    count = Bound(COUNT, Column(COUNT, "bigint", nullable=False))
+    return Scan(scan.table, (*scan.bound, count), scan.at, counted=False)
+
+
+def _weighted_join(join: Join) -> Relation:
+    left, right = join.left, join.right
+    if not is_counted(right):
+        return _keep_count(Join(weighted(left), plain(right), join.kind, join.on), join.columns)
+    if not is_counted(left):
+        return _keep_count(Join(plain(left), weighted(right), join.kind, join.on), join.columns)
+    other = "__count_r"
+    both = Join(weighted(left), renamed(weighted(right), {COUNT: other}), join.kind, join.on)
+    product = Named(COUNT, exp.Mul(this=column(COUNT), expression=column(other)))
+    return Project(both, (*same(join.columns), product))
+
+
+def _keep_count(rel: Relation, columns: tuple[str, ...]) -> Relation:
+    return projected(rel, same((*columns, COUNT)))

@@ -1,0 +1,426 @@
+"""Algebra to SQL text, for Spark (the product) and DuckDB (the tests' oracle).
+
+A plan becomes as few SELECT blocks as its meaning allows: filters, projections and inner joins of
+one block are written into it; what cannot be (an aggregate below a join, say) becomes a subquery.
+
+    Filter(Project(Scan t, a+1 AS b), b > 3)
+      → SELECT t.a + 1 AS b FROM t WHERE t.a + 1 > 3
+
+The plan must have explicit counts (`algebra.counts`); signed nodes have no SQL.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from sqlglot import exp
+from sqlglot.dialects import DuckDB, Spark
+
+from viewkeeper.algebra.expressions import Scalar, column, columns_of, replace_columns
+from viewkeeper.algebra.relations import (
+    Affected,
+    Aggregate,
+    Consolidate,
+    Difference,
+    Distinct,
+    Expand,
+    Filter,
+    Fixpoint,
+    Intersection,
+    Join,
+    JoinKind,
+    Lateral,
+    Negate,
+    Project,
+    Reference,
+    Relation,
+    Scan,
+    State,
+    TopK,
+    UnionAll,
+    Values,
+    Window,
+)
+from viewkeeper.algebra.schema import COUNT
+
+SPARK = "spark"
+DUCKDB = "duckdb"
+
+_RESERVED = {
+    word.lower()
+    for dialect in (Spark, DuckDB)
+    for word in dialect.tokenizer_class.KEYWORDS
+    if word.isidentifier()
+}
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_JOIN_WORDS = {
+    JoinKind.INNER: ("", "INNER"),
+    JoinKind.LEFT: ("LEFT", ""),
+    JoinKind.RIGHT: ("RIGHT", ""),
+    JoinKind.FULL: ("FULL", ""),
+    JoinKind.SEMI: ("LEFT", "SEMI"),
+    JoinKind.ANTI: ("LEFT", "ANTI"),
+}
+
+
+def state_name(scan: Scan) -> str:
+    """How a scan is called in SQL: `pos`, `pos__old`, `pos__delta`."""
+    return scan.table if scan.at is State.NEW else f"{scan.table}__{scan.at.value}"
+
+
+def render(
+    rel: Relation, dialect: str = SPARK, name_of: Callable[[Scan], str] = state_name, pretty: bool = True
+) -> str:
+    """The SQL text of a plan with explicit counts."""
+    query = _Renderer(dialect, name_of).query(rel)
+    return query.sql(dialect=dialect, pretty=pretty)
+
+
+def render_expression(expr: Scalar, dialect: str = SPARK) -> str:
+    return _tidy(expr).sql(dialect=dialect)
+
+
+def identifier(name: str) -> exp.Identifier:
+    """Quoted only where it must be, so that the text stays readable."""
+    quoted = not _PLAIN.fullmatch(name) or name.lower() in _RESERVED
+    return exp.to_identifier(name, quoted=quoted)
+
+
+@dataclass
+class _Block:
+    """A SELECT under construction: where rows come from, and what each output column is."""
+
+    source: exp.Expression
+    outputs: dict[str, Scalar]
+    joins: list[exp.Join] = field(default_factory=list)
+    where: list[Scalar] = field(default_factory=list)
+    laterals: list[exp.Lateral] = field(default_factory=list)
+
+    @property
+    def is_single_source(self) -> bool:
+        return not (self.joins or self.where or self.laterals)
+
+    def is_simple(self, names: Iterable[str]) -> bool:
+        return all(isinstance(self.outputs[n], (exp.Column, exp.Literal, exp.Boolean)) for n in names)
+
+
+class _Renderer:
+    def __init__(self, dialect: str, name_of: Callable[[Scan], str]) -> None:
+        self.dialect = dialect
+        self.name_of = name_of
+        self.aliases = 0
+
+    def query(self, rel: Relation) -> exp.Query:
+        """A complete query for `rel`, with its columns in order."""
+        match rel:
+            case UnionAll():
+                return self._set_operation(exp.Union, rel.inputs, distinct=False)
+            case Difference():
+                return self._set_operation(exp.Except, (rel.left, rel.right), distinct=not rel.all)
+            case Intersection():
+                return self._set_operation(exp.Intersect, (rel.left, rel.right), distinct=not rel.all)
+            case Aggregate():
+                return self._aggregate(rel)
+            case Distinct():
+                return self._select(self._block(rel.child)).distinct(copy=False)
+            case TopK():
+                return self._top_k(rel)
+            case Values(rows=()):
+                return self._empty(rel.columns)
+            case Fixpoint():
+                return self._fixpoint(rel)
+            case _:
+                return self._select(self._block(rel))
+
+    def _block(self, rel: Relation) -> _Block:
+        """`rel` as a block that more filters, projections and joins can be written into."""
+        match rel:
+            case Scan():
+                alias = self._alias(rel.table)
+                outputs = {b.name: _qualified(alias, b.source.name) for b in rel.bound}
+                return _Block(_table(self.name_of(rel), alias), outputs)
+            case Reference():
+                alias = self._alias(rel.name)
+                outputs = {name: _qualified(alias, name) for name in rel.columns}
+                return _Block(_table(rel.name, alias), outputs)
+            case Filter():
+                block = self._over(rel.child, columns_of(rel.condition))
+                block.where.append(replace_columns(rel.condition, block.outputs))
+                return block
+            case Project():
+                used = [name for output in rel.outputs for name in columns_of(output.expr)]
+                plain_columns = all(output.is_column for output in rel.outputs)
+                block = self._block(rel.child) if plain_columns else self._over(rel.child, used)
+                block.outputs = {o.name: replace_columns(o.expr, block.outputs) for o in rel.outputs}
+                return block
+            case Join():
+                return self._join(rel)
+            case Lateral():
+                return self._lateral(rel)
+            case Window():
+                return self._window(rel)
+            case Expand():
+                return self._expand(rel)
+            case Values():
+                return self._values(rel)
+            case Aggregate() | Distinct() | UnionAll() | Difference() | Intersection() | TopK() | Fixpoint():
+                return self._subquery(rel)
+            case Negate() | Consolidate() | Affected():
+                raise AssertionError(f"{type(rel).__name__} has no SQL: make its counts explicit first")
+            case _:
+                assert_never(rel)
+
+    def _over(self, rel: Relation, used: Iterable[str]) -> _Block:
+        """A block in which the used columns are simple, so that no expression is written twice."""
+        block = self._block(rel)
+        return block if block.is_simple(used) else self._closed(block)
+
+    def _closed(self, block: _Block) -> _Block:
+        """The block as a subquery with plain columns."""
+        alias = self._alias("t")
+        names = list(block.outputs)
+        source = self._select(block).subquery(_identifier(alias), copy=False)
+        return _Block(source, {name: _qualified(alias, name) for name in names})
+
+    def _subquery(self, rel: Relation) -> _Block:
+        alias = self._alias("t")
+        source = self.query(rel).subquery(_identifier(alias), copy=False)
+        return _Block(source, {name: _qualified(alias, name) for name in rel.columns})
+
+    def _select(self, block: _Block) -> exp.Select:
+        outputs = [_aliased(expr, name) for name, expr in block.outputs.items()]
+        if not outputs:
+            outputs = [_aliased(exp.Literal.number(1), "__one")]
+        select = exp.Select(expressions=outputs).from_(block.source, copy=False)
+        for join in block.joins:
+            select.append("joins", join)
+        for lateral in block.laterals:
+            select.append("laterals", lateral)
+        if block.where:
+            select.where(*[_tidy(part) for part in block.where], copy=False)
+        return select
+
+    def _join(self, join: Join) -> _Block:
+        left = self._block(join.left)
+        if join.kind is not JoinKind.INNER and (left.where or left.laterals):
+            left = self._closed(left)
+        if join.kind in (JoinKind.RIGHT, JoinKind.FULL) and not _all_columns(left):
+            left = self._closed(left)
+        right = self._block(join.right)
+        may_merge = right.is_single_source and (join.kind in (JoinKind.INNER, JoinKind.RIGHT) or _all_columns(right))
+        if not may_merge or left.laterals:
+            right = self._closed(right)
+        if left.laterals:
+            left = self._closed(left)
+        on = _tidy(replace_columns(join.on, {**left.outputs, **right.outputs}))
+        side, kind = _JOIN_WORDS[join.kind]
+        if self.dialect == DUCKDB and join.kind in (JoinKind.SEMI, JoinKind.ANTI):
+            return self._exists(join, left, right, on)
+        left.joins.append(_join_clause(right.source, side, kind, on))
+        if join.kind not in (JoinKind.SEMI, JoinKind.ANTI):
+            left.outputs.update(right.outputs)
+        return left
+
+    def _exists(self, join: Join, left: _Block, right: _Block, on: Scalar) -> _Block:
+        """DuckDB's semi joins take few conditions; EXISTS takes all."""
+        inner = exp.Select(expressions=[exp.Literal.number(1)]).from_(right.source, copy=False)
+        test: Scalar = exp.Exists(this=inner.where(on, copy=False))
+        left.where.append(test if join.kind is JoinKind.SEMI else exp.Not(this=test))
+        return left
+
+    def _lateral(self, rel: Lateral) -> _Block:
+        block = self._over(rel.child, columns_of(rel.generator))
+        if block.where or block.joins:
+            block = self._closed(block)
+        generator = _tidy(replace_columns(rel.generator, block.outputs))
+        alias = self._alias("g")
+        names = [_identifier(name) for name in rel.produced]
+        table_alias = exp.TableAlias(this=_identifier(alias), columns=names)
+        if self.dialect == DUCKDB:
+            return self._duckdb_lateral(rel, block, generator, alias)
+        block.laterals.append(
+            exp.Lateral(this=generator, view=True, outer=rel.outer, alias=table_alias)
+        )
+        block.outputs.update({name: _qualified(alias, name) for name in rel.produced})
+        return block
+
+    def _duckdb_lateral(self, rel: Lateral, block: _Block, generator: Scalar, alias: str) -> _Block:
+        values = generator.this if isinstance(generator, exp.Explode) else generator
+        inner = exp.Select(
+            expressions=[_aliased(exp.func("unnest", values, dialect="duckdb"), rel.produced[0])]
+        ).subquery(_identifier(alias))
+        kind = ("LEFT", "") if rel.outer else ("", "INNER")
+        block.joins.append(_join_clause(exp.Lateral(this=inner), *kind, exp.true()))
+        block.outputs[rel.produced[0]] = _qualified(alias, rel.produced[0])
+        return block
+
+    def _window(self, rel: Window) -> _Block:
+        used = [name for item in rel.functions for name in columns_of(item.expr)]
+        block = self._over(rel.child, used)
+        outputs = dict(block.outputs)
+        for item in rel.functions:
+            outputs[item.name] = replace_columns(item.expr, block.outputs)
+        block.outputs = outputs
+        return self._closed(block)
+
+    def _expand(self, rel: Expand) -> _Block:
+        block = self._over(rel.child, (COUNT,))
+        count = block.outputs[COUNT]
+        if self.dialect == DUCKDB:
+            block = self._closed(block)
+            values = exp.func("range", exp.cast(block.outputs[COUNT].copy(), "bigint"), dialect="duckdb")
+            inner = exp.Select(
+                expressions=[_aliased(exp.func("unnest", values, dialect="duckdb"), "__copy")]
+            ).subquery(_identifier(self._alias("copies")))
+            block.joins.append(_join_clause(exp.Lateral(this=inner), "", "INNER", exp.true()))
+        else:
+            copies = exp.func("sequence", exp.Literal.number(1), exp.cast(count.copy(), "int"), dialect=SPARK)
+            alias = exp.TableAlias(
+                this=_identifier(self._alias("copies")), columns=[_identifier("__copy")]
+            )
+            if block.joins or block.where or block.laterals:
+                block = self._closed(block)
+                copies = exp.func(
+                    "sequence",
+                    exp.Literal.number(1),
+                    exp.cast(block.outputs[COUNT].copy(), "int"),
+                    dialect=SPARK,
+                )
+            block.laterals.append(
+                exp.Lateral(this=exp.Explode(this=copies), view=True, alias=alias)
+            )
+        block.outputs = {name: expr for name, expr in block.outputs.items() if name != COUNT}
+        return block
+
+    def _values(self, rel: Values) -> _Block:
+        if not rel.rows:
+            return self._subquery(rel)
+        if not rel.columns:
+            return _Block(exp.Select(expressions=[_aliased(exp.Literal.number(1), "__one")]).subquery(self._alias("t")), {})
+        rows = [
+            exp.Select(expressions=[_aliased(value, name) for name, value in zip(rel.columns, row, strict=True)])
+            for row in rel.rows
+        ]
+        query: exp.Query = rows[0]
+        for row in rows[1:]:
+            query = exp.Union(this=query, expression=row, distinct=False)
+        alias = self._alias("t")
+        source = query.subquery(_identifier(alias), copy=False)
+        return _Block(source, {name: _qualified(alias, name) for name in rel.columns})
+
+    def _empty(self, columns: tuple[str, ...]) -> exp.Select:
+        outputs = [_aliased(exp.null(), name) for name in columns]
+        return exp.Select(expressions=outputs).where(exp.false(), copy=False)
+
+    def _aggregate(self, rel: Aggregate) -> exp.Select:
+        items = (*rel.keys, *rel.aggregates)
+        used = [name for item in items for name in columns_of(item.expr)]
+        block = self._over(rel.child, used)
+        keys = [replace_columns(key.expr, block.outputs) for key in rel.keys]
+        block.outputs = {item.name: replace_columns(item.expr, block.outputs) for item in items}
+        select = self._select(block)
+        for position, key in enumerate(keys, start=1):
+            by = _tidy(key) if isinstance(key, exp.Column) else exp.Literal.number(position)
+            select.group_by(by, copy=False)
+        return select
+
+    def _top_k(self, rel: TopK) -> exp.Query:
+        block = self._block(rel.child)
+        if not block.is_simple(rel.columns):
+            block = self._closed(block)
+        given = [_tidy(replace_columns(item, block.outputs)) for item in rel.order]
+        ordered = {item.this.sql() for item in given}
+        ties = [
+            _ordered(expr) for expr in block.outputs.values() if _tidy(expr).sql() not in ordered
+        ]
+        select = self._select(block).order_by(*given, *ties, copy=False).limit(rel.limit, copy=False)
+        return select.offset(rel.offset, copy=False) if rel.offset else select
+
+    def _set_operation(
+        self, operation: type[exp.SetOperation], inputs: tuple[Relation, ...], distinct: bool
+    ) -> exp.Query:
+        queries = [self._operand(rel) for rel in inputs]
+        result = queries[0]
+        for query in queries[1:]:
+            result = operation(this=result, expression=query, distinct=distinct)
+        return result
+
+    def _operand(self, rel: Relation) -> exp.Query:
+        query = self.query(rel)
+        if isinstance(query, exp.Select) and not query.args.get("limit") and not query.args.get("order"):
+            return query
+        alias = self._alias("t")
+        outputs = [_qualified(alias, name) for name in rel.columns]
+        return exp.Select(expressions=outputs).from_(query.subquery(_identifier(alias)), copy=False)
+
+    def _fixpoint(self, rel: Fixpoint) -> exp.Query:
+        """WITH RECURSIVE; each definition in turn, the engine itself decides what it can run."""
+        tables = []
+        for definition in rel.definitions:
+            body = self._recursive_body(definition.body, rel.distinct)
+            names = [_identifier(name) for name in definition.columns]
+            alias = exp.TableAlias(this=_identifier(definition.name), columns=names)
+            tables.append(exp.CTE(this=body, alias=alias))
+        outputs = [exp.Column(this=_identifier(name)) for name in rel.columns]
+        query = exp.Select(expressions=outputs).from_(_identifier(rel.result).name, copy=False)
+        query.set("with_", exp.With(expressions=tables, recursive=True))
+        return query
+
+    def _recursive_body(self, body: Relation, distinct: bool) -> exp.Query:
+        if isinstance(body, UnionAll):
+            return self._set_operation(exp.Union, body.inputs, distinct=distinct)
+        return self.query(body)
+
+    def _alias(self, wish: str) -> str:
+        self.aliases += 1
+        stem = re.sub(r"\W", "_", wish).strip("_") or "t"
+        return f"{stem}_{self.aliases}"
+
+
+def _all_columns(block: _Block) -> bool:
+    return all(isinstance(expr, exp.Column) for expr in block.outputs.values())
+
+
+def _join_clause(source: exp.Expression, side: str, kind: str, on: Scalar) -> exp.Join:
+    clause = exp.Join(this=source, on=on)
+    if side:
+        clause.set("side", side)
+    if kind:
+        clause.set("kind", kind)
+    return clause
+
+
+def _identifier(name: str) -> exp.Identifier:
+    return identifier(name)
+
+
+def _qualified(alias: str, name: str) -> exp.Column:
+    return exp.Column(this=identifier(name), table=identifier(alias))
+
+
+def _table(name: str, alias: str) -> exp.Expression:
+    return exp.alias_(exp.Table(this=identifier(name)), identifier(alias), table=True, copy=False)
+
+
+def _aliased(expr: Scalar, name: str) -> exp.Expression:
+    tidy = _tidy(expr)
+    return exp.Alias(this=tidy, alias=identifier(name))
+
+
+def _ordered(expr: Scalar) -> exp.Ordered:
+    return exp.Ordered(this=_tidy(expr), nulls_first=True)
+
+
+def _tidy(expr: Scalar) -> Scalar:
+    """The expression with its identifiers quoted only where needed."""
+
+    def tidy(node: exp.Expression) -> exp.Expression:
+        return identifier(node.name) if isinstance(node, exp.Identifier) else node
+
+    return expr.copy().transform(tidy, copy=False)
+
+
+__all__ = ["DUCKDB", "SPARK", "column", "identifier", "render", "render_expression", "state_name"]
