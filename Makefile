@@ -1,0 +1,48 @@
+# Each target works alone on a fresh clone: what it needs is set up first, once.
+
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+
+CASES ?= ../shared/conformance/cases.jsonl
+LIMIT ?=
+ONLY ?=
+POLICY ?=
+NAME ?= store
+TESTS ?= tests
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo check test bench conformance java
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(INSTALLED) java ## Make .venv/ with everything pinned in requirements.lock, and find or install Java
+
+demo: setup ## Build a retail warehouse, apply a day of changes, refresh, verify
+	$(BIN)/viewkeeper demo
+
+check: $(INSTALLED) ## Lint, formatting, types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: setup ## Run the tests (TESTS=tests/sql for a part)
+	$(BIN)/pytest $(TESTS)
+
+bench: setup ## Run a benchmark against recomputation (NAME=store)
+	$(BIN)/viewkeeper bench $(NAME)
+
+conformance: setup ## Run conformance cases (CASES=file, LIMIT=n, ONLY=tag, POLICY=full)
+	$(BIN)/python -m viewkeeper.conformance $(CASES) \
+		$(if $(LIMIT),--limit $(LIMIT)) $(if $(ONLY),--only $(ONLY)) $(if $(POLICY),--policy $(POLICY))
+
+java:
+	@scripts/ensure-java
+
+$(INSTALLED): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("Viewkeeper needs Python 3.11 or newer" * (sys.version_info < (3, 11)))'
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
