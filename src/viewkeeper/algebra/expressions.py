@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-Scalar: TypeAlias = exp.Expression
+Scalar: TypeAlias = exp.Expr
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def columns_of(expr: Scalar) -> frozenset[str]:
 def replace_columns(expr: Scalar, replacement: Mapping[str, Scalar]) -> Scalar:
     """`expr` with each reference to a mapped column replaced; columns without a mapping stay."""
 
-    def swap(node: exp.Expression) -> exp.Expression:
+    def swap(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Column) and node.name in replacement:
             new = replacement[node.name].copy()
             return new if isinstance(new, (exp.Column, exp.Literal)) else exp.paren(new, copy=False)
