@@ -1,0 +1,60 @@
+"""The equalities of a join condition, by which a key of one side is a key of the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from viewkeeper.algebra.expressions import Scalar, columns_of, conjuncts, replace_columns
+
+
+@dataclass(frozen=True)
+class Equality:
+    """`left = right` (or `<=>`), each an expression over its side of the join."""
+
+    left: Scalar
+    right: Scalar
+
+    @property
+    def coalesced(self) -> Scalar:
+        return exp.Coalesce(this=self.left.copy(), expressions=[self.right.copy()])
+
+    @property
+    def coalesced_back(self) -> Scalar:
+        return exp.Coalesce(this=self.right.copy(), expressions=[self.left.copy()])
+
+
+def equalities(on: Scalar, left: Iterable[str], right: Iterable[str]) -> tuple[Equality, ...]:
+    """The conjuncts of `on` that equate something of the left side with something of the right."""
+    mine, theirs = set(left), set(right)
+    found = []
+    for part in conjuncts(on):
+        if isinstance(part, (exp.EQ, exp.NullSafeEQ)):
+            one, other = part.left.unnest(), part.right.unnest()
+            if _over(one, mine) and _over(other, theirs):
+                found.append(Equality(one, other))
+            elif _over(other, mine) and _over(one, theirs):
+                found.append(Equality(other, one))
+    return tuple(found)
+
+
+def through(
+    found: tuple[Equality, ...], pairs: tuple[tuple[Scalar, str], ...], *, to_right: bool
+) -> tuple[tuple[Scalar, str], ...]:
+    """The pairs of one side that the equalities carry to the other; the rest is left out."""
+    carry = {(e.left if to_right else e.right): (e.right if to_right else e.left) for e in found}
+    simple = {one.name: other for one, other in carry.items() if isinstance(one, exp.Column)}
+    moved = []
+    for mine, key in pairs:
+        if mine.unnest() in carry:
+            moved.append((carry[mine.unnest()], key))
+        elif columns_of(mine) <= set(simple):
+            moved.append((replace_columns(mine, simple), key))
+    return tuple(moved)
+
+
+def _over(expr: Scalar, columns: set[str]) -> bool:
+    used = columns_of(expr)
+    return bool(used) and used <= columns
