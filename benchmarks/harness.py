@@ -1,0 +1,135 @@
+"""What workloads share: a Spark session, a clock, and the one table that they print.
+
+Machines differ and are noisy, so a claim is a *ratio* of two measurements of one run, taken in
+turn (A, B, A, B, …) so that a slow minute hits both sides; the medians are compared.
+
+    table = Table("store", "plain Spark")
+    table.add("bulk load", compare(ours, theirs, repeat=3), limit=1.5)
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from pyspark.sql import SparkSession
+from rich import box
+from rich.console import Console
+from rich.table import Table as RichTable
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Medians in seconds (or any other cost) of the same work done in two ways."""
+
+    ours: float
+    theirs: float
+
+    @property
+    def ratio(self) -> float:
+        return self.ours / self.theirs if self.theirs else float("inf")
+
+
+@dataclass(frozen=True)
+class Line:
+    what: str
+    cost: Comparison
+    limit: float | None = None
+    unit: str = "s"
+
+    @property
+    def holds(self) -> bool:
+        return self.limit is None or self.cost.ratio <= self.limit
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "what": self.what,
+            "unit": self.unit,
+            "ours": self.cost.ours,
+            "theirs": self.cost.theirs,
+            "ratio": self.cost.ratio,
+            "limit": self.limit,
+            "holds": self.holds,
+        }
+
+
+@dataclass
+class Table:
+    """The result of a workload; `rival` says what it is compared with."""
+
+    name: str
+    rival: str
+    lines: list[Line] = field(default_factory=list)
+
+    def add(self, what: str, cost: Comparison, limit: float | None = None, unit: str = "s") -> Line:
+        self.lines.append(Line(what, cost, limit, unit))
+        return self.lines[-1]
+
+    @property
+    def holds(self) -> bool:
+        return all(line.holds for line in self.lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.name, "rival": self.rival, "lines": [line.to_dict() for line in self.lines]}
+
+    def show(self) -> None:
+        shown = RichTable(title=f"{self.name}: viewkeeper against {self.rival}", box=box.SIMPLE_HEAD)
+        shown.add_column("what")
+        for heading in ("viewkeeper", self.rival, "ratio", "at most"):
+            shown.add_column(heading, justify="right")
+        for line in self.lines:
+            shown.add_row(*_cells(line), style=None if line.holds else "red")
+        Console(highlight=False).print(shown)
+
+
+def _cells(line: Line) -> tuple[str, ...]:
+    limit = "" if line.limit is None else f"{line.limit:g}"
+    ours, theirs = (f"{value:.4g} {line.unit}" for value in (line.cost.ours, line.cost.theirs))
+    return line.what, ours, theirs, f"{line.cost.ratio:.2f}", limit
+
+
+def compare(ours: Callable[[], Any], theirs: Callable[[], Any], repeat: int = 3) -> Comparison:
+    """Times both sides in turn; each side sees the same caches and the same noise."""
+    times = [(seconds(ours), seconds(theirs)) for _ in range(repeat)]
+    return Comparison(median(mine for mine, _ in times), median(other for _, other in times))
+
+
+def seconds(work: Callable[[], Any]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+@contextmanager
+def spark_session(memory: str = "2g", cores: int = 2) -> Iterator[SparkSession]:
+    """Vanilla local Spark, as the rival is measured on it too."""
+    builder = SparkSession.builder.master(f"local[{cores}]").appName("viewkeeper-bench")
+    settings = {
+        "spark.driver.memory": memory,
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": str(2 * cores),
+    }
+    session = builder.config(map=settings).getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """A folder that is gone afterwards."""
+    folder = Path(tempfile.mkdtemp(prefix="viewkeeper-bench-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,62 @@
+"""Commands about the store: `verify` and `compact`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from viewkeeper.cli.options import DEFAULT_WAREHOUSE, Json, WarehousePath
+from viewkeeper.cli.output import console, print_json, print_records
+from viewkeeper.cli.session import DIFFERENT, opened
+
+if TYPE_CHECKING:
+    from viewkeeper.warehouse import Warehouse
+
+Views = Annotated[list[str] | None, typer.Argument(help="Views; all when none is named.")]
+Names = Annotated[list[str] | None, typer.Argument(help="Tables and views; all views when none is named.")]
+
+
+def verify(views: Views = None, warehouse: WarehousePath = DEFAULT_WAREHOUSE, json: Json = False) -> None:
+    """Recompute views and compare; exit code 3 when one differs."""
+    with opened(warehouse, json) as wh:
+        results = [wh.verify(view) for view in views or view_names(wh)]
+        if json:
+            print_json([{"equal": bool(result), **result.to_dict()} for result in results])
+        else:
+            print_verified(results)
+    if not all(results):
+        raise typer.Exit(DIFFERENT)
+
+
+def compact(names: Names = None, warehouse: WarehousePath = DEFAULT_WAREHOUSE, json: Json = False) -> None:
+    """Fold the layers of tables and views into their main files."""
+    with opened(warehouse, json) as wh:
+        chosen = names or view_names(wh)
+        for name in chosen:
+            wh.compact(name)
+        if json:
+            print_json({"compacted": chosen})
+        else:
+            console().print(
+                f"Compacted {', '.join(chosen)}." if chosen else "Nothing to compact.", markup=False
+            )
+
+
+def view_names(wh: Warehouse) -> list[str]:
+    return [row.view for row in wh.status()]
+
+
+def print_verified(results: list[Any]) -> None:
+    """A verdict per view, and the differing rows of those that differ."""
+    out = console()
+    if not results:
+        out.print("There are no views to verify.")
+    for result in results:
+        verdict = "[green]equal[/]" if result else "[bold red]different[/]"
+        out.print(f"{result.view}: {verdict}")
+        if not result:
+            print_records(
+                result.missing, "no row is missing", title="missing: recomputed, but not in the view"
+            )
+            print_records(result.extra, "no row is extra", title="extra: in the view, but not recomputed")

@@ -1,0 +1,96 @@
+"""Commands about views: `refresh`, `status`, `history`, `explain`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from viewkeeper.cli.options import DEFAULT_WAREHOUSE, Json, Policy, WarehousePath
+from viewkeeper.cli.output import console, print_json, print_records
+from viewkeeper.cli.session import opened
+
+if TYPE_CHECKING:
+    from viewkeeper.warehouse import Report
+
+View = Annotated[str, typer.Argument(help="The view's name.")]
+Views = Annotated[list[str] | None, typer.Argument(help="Views; all that are stale when none is named.")]
+PolicyOption = Annotated[
+    Policy | None,
+    typer.Option(
+        help="auto: the cheapest way; incremental: recompute only where it must; strict: never; full: all."
+    ),
+]
+Full = Annotated[bool, typer.Option("--full", help="Recompute: the same as --policy full.")]
+
+
+def refresh(
+    views: Views = None,
+    policy: PolicyOption = None,
+    full: Full = False,
+    warehouse: WarehousePath = DEFAULT_WAREHOUSE,
+    json: Json = False,
+) -> None:
+    """Bring views up to date, all in one commit."""
+    if full and policy not in (None, Policy.full):
+        raise typer.BadParameter(
+            f"--full and --policy {policy.value if policy else ''} contradict each other"
+        )
+    chosen = Policy.full if full else policy
+    with opened(warehouse, json) as wh:
+        report = wh.refresh(*(views or ()), policy=chosen.value if chosen else None)
+        if json:
+            print_json(report.to_dict())
+        else:
+            print_report(report)
+
+
+def status(warehouse: WarehousePath = DEFAULT_WAREHOUSE, json: Json = False) -> None:
+    """Show each view: its version, how stale it is, how large it is."""
+    with opened(warehouse, json) as wh:
+        rows = [row.to_dict() for row in wh.status()]
+        if json:
+            print_json(rows)
+        else:
+            print_records(rows, f"The warehouse {warehouse} has no views yet.")
+
+
+def history(view: View, warehouse: WarehousePath = DEFAULT_WAREHOUSE, json: Json = False) -> None:
+    """Show what each refresh of a view did."""
+    with opened(warehouse, json) as wh:
+        rows = [row.to_dict() for row in wh.history(view)]
+        if json:
+            print_json(rows)
+        else:
+            print_records(rows, f"{view} has no history.")
+
+
+def explain(view: View, warehouse: WarehousePath = DEFAULT_WAREHOUSE, json: Json = False) -> None:
+    """Show how a view would be maintained: strategy, reasons, rejected alternatives, SQL."""
+    with opened(warehouse, json) as wh:
+        explanation = wh.explain(view)
+        if json:
+            print_json(explanation.to_dict())
+        else:
+            console().print(str(explanation), markup=False, soft_wrap=True)
+
+
+def print_report(report: Report) -> None:
+    """One line per view, then what the refresh cost as a whole."""
+    entries = [
+        {
+            "view": entry.view,
+            "strategy": entry.strategy,
+            "rows_read": entry.rows_read,
+            "rows_written": entry.rows_written,
+            "seconds": round(entry.seconds, 3),
+            "reason": entry.reason.sentence,
+        }
+        for entry in report
+    ]
+    print_records(entries, "Every view is up to date.")
+    if entries:
+        console().print(
+            f"[dim]version {report.version}, {report.actions} Spark actions, "
+            f"propagate {report.propagate_seconds:.2f} s, refresh {report.refresh_seconds:.2f} s[/]"
+        )

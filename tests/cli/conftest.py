@@ -1,0 +1,161 @@
+"""An in-memory warehouse, so that the command line is tested without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from viewkeeper.cli import app, session
+from viewkeeper.errors import ConflictError, NotFound, UnknownTable
+
+
+@dataclass
+class Rows:
+    columns: list[str]
+    rows: list[tuple[Any, ...]]
+
+    def limit(self, count: int) -> Rows:
+        return Rows(self.columns, self.rows[:count])
+
+    def collect(self) -> list[tuple[Any, ...]]:
+        return self.rows
+
+
+@dataclass
+class Done:
+    message: str
+    version: int
+
+
+@dataclass
+class Reason:
+    code: str
+    sentence: str
+
+
+@dataclass
+class Entry:
+    view: str
+    strategy: str = "counting"
+    reason: Reason = field(default_factory=lambda: Reason("cheapest", "it reads the fewest rows"))
+    rows_read: int = 12
+    rows_written: int = 3
+    seconds: float = 0.25
+
+
+class Report(list[Entry]):
+    actions = 4
+    propagate_seconds = 0.5
+    refresh_seconds = 0.25
+    version = 8
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "entries": [asdict(entry) for entry in self],
+            "version": self.version,
+            "actions": self.actions,
+        }
+
+
+@dataclass
+class Line:
+    view: str
+    version: int
+    stale_commits: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass
+class Verification:
+    view: str
+    missing: list[dict[str, Any]] = field(default_factory=list)
+    extra: list[dict[str, Any]] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return not (self.missing or self.extra)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Explanation:
+    def __str__(self) -> str:
+        return "strategy: counting\nSELECT [a] FROM t__delta"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"strategy": "counting"}
+
+
+class Double:
+    """What the command line needs of a warehouse; `log` is what it was asked to do."""
+
+    def __init__(self) -> None:
+        self.views = ["v", "w"]
+        self.wrong: set[str] = set()
+        self.log: list[tuple[Any, ...]] = []
+        self.on_progress: Callable[..., None] | None = None
+
+    def sql(self, text: str) -> Rows | Done:
+        self.log.append(("sql", text))
+        if "nowhere" in text:
+            raise UnknownTable(
+                "There is no table nowhere.", "It is read in FROM [nowhere].", "Create it first."
+            )
+        if "conflict" in text:
+            raise ConflictError("Another writer was first.", hint="Try again.")
+        if text.upper().startswith("SELECT"):
+            return Rows(["n", "t"], [(number, f"[row {number}]") for number in range(5)])
+        return Done("Created table t.", 7)
+
+    def refresh(self, *names: str, policy: str | None = None) -> Report:
+        self.log.append(("refresh", names, policy))
+        return Report(Entry(name) for name in names or self.views)
+
+    def status(self) -> list[Line]:
+        return [Line(view, 7) for view in self.views]
+
+    def history(self, view: str) -> list[Line]:
+        if view not in self.views:
+            raise NotFound(f"There is no view {view}.", view=view)
+        return [Line(view, 6), Line(view, 7)]
+
+    def verify(self, view: str) -> Verification:
+        return Verification(view, missing=[{"a": 1, "b": None}] if view in self.wrong else [])
+
+    def compact(self, name: str) -> None:
+        self.log.append(("compact", name))
+
+    def explain(self, view: str) -> Explanation:
+        return Explanation()
+
+    def close(self) -> None:
+        self.log.append(("close",))
+
+
+@pytest.fixture
+def warehouse(monkeypatch: pytest.MonkeyPatch) -> Iterator[Double]:
+    double = Double()
+
+    def open_double(path: str) -> Double:
+        double.log.append(("open", path))
+        return double
+
+    monkeypatch.setattr(session, "open_warehouse", open_double)
+    return double
+
+
+@pytest.fixture
+def run(warehouse: Double, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """Runs the command line against the double."""
+    monkeypatch.setenv("COLUMNS", "120")
+
+    def invoke(*arguments: str, stdin: str | None = None) -> Result:
+        return CliRunner().invoke(app, list(arguments), input=stdin)
+
+    return invoke

@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import pytest
+
+from viewkeeper.cli import progress
+
+
+def test_refresh_reports_each_view(run, warehouse):
+    result = run("refresh", "v")
+    words = result.stdout.split()
+    assert result.exit_code == 0
+    assert words[:7] == ["view", "strategy", "rows", "read", "rows", "written", "seconds"]
+    assert result.stdout.splitlines()[-1] == "version 8, 4 Spark actions, propagate 0.50 s, refresh 0.25 s"
+    assert warehouse.log[1] == ("refresh", ("v",), None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "asked"),
+    [
+        ((), ((), None)),
+        (("--full",), ((), "full")),
+        (("v", "w", "--policy", "strict"), (("v", "w"), "strict")),
+        (("--full", "--policy", "full"), ((), "full")),
+    ],
+)
+def test_refresh_passes_views_and_policy_on(run, warehouse, arguments, asked):
+    assert run("refresh", *arguments).exit_code == 0
+    assert warehouse.log[1] == ("refresh", *asked)
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--full", "--policy", "strict"), ("--policy", "lazy"), ("--nonsense",)]
+)
+def test_refresh_with_wrong_usage(run, warehouse, arguments):
+    assert run("refresh", *arguments).exit_code == 2
+    assert warehouse.log == []
+
+
+def test_refresh_as_json(run):
+    answer = json.loads(run("refresh", "v", "--json").stdout)
+    assert answer["version"] == 8
+    assert answer["entries"][0]["reason"] == {"code": "cheapest", "sentence": "it reads the fewest rows"}
+
+
+def test_refresh_with_nothing_to_do(run, warehouse):
+    warehouse.views = []
+    assert run("refresh").stdout == "Every view is up to date.\n"
+
+
+def test_status(run, warehouse):
+    rows = [line.split() for line in run("status").stdout.splitlines() if line.strip()]
+    assert rows[0] == ["view", "version", "stale", "commits"]
+    assert rows[2:] == [["v", "7", "0"], ["w", "7", "0"]]
+    assert json.loads(run("status", "--json").stdout)[1]["view"] == "w"
+    warehouse.views = []
+    assert run("status", "-w", "here").stdout == "The warehouse here has no views yet.\n"
+
+
+def test_history(run):
+    assert [line["version"] for line in json.loads(run("history", "v", "--json").stdout)] == [6, 7]
+    missing = run("history", "x", "--json")
+    assert missing.exit_code == 1
+    assert json.loads(missing.stdout) == {
+        "error": {"type": "NotFound", "message": "There is no view x.", "view": "x"}
+    }
+
+
+def test_explain_prints_the_text_as_it_is(run):
+    assert run("explain", "v").stdout == "strategy: counting\nSELECT [a] FROM t__delta\n"
+    assert json.loads(run("explain", "v", "--json").stdout) == {"strategy": "counting"}
+
+
+def test_verify_all_views(run, warehouse):
+    assert run("verify").stdout == "v: equal\nw: equal\n"
+    warehouse.views = []
+    assert run("verify").stdout == "There are no views to verify.\n"
+
+
+def test_verify_shows_differing_rows_and_exits_with_3(run, warehouse):
+    warehouse.wrong = {"w"}
+    result = run("verify", "v", "w")
+    assert result.exit_code == 3
+    assert "w: different" in result.stdout.splitlines()
+    assert [line.split() for line in result.stdout.splitlines()][2:] == [
+        ["missing:", "recomputed,", "but", "not", "in", "the", "view"],
+        [],
+        ["a", "b"],
+        ["─" * 8],
+        ["1", "NULL"],
+        [],
+        ["no", "row", "is", "extra"],
+    ]
+    answer = run("verify", "w", "--json")
+    assert answer.exit_code == 3
+    assert json.loads(answer.stdout) == [
+        {"equal": False, "view": "w", "missing": [{"a": 1, "b": None}], "extra": []}
+    ]
+
+
+def test_compact_named_or_all(run, warehouse):
+    assert run("compact", "t").stdout == "Compacted t.\n"
+    assert run("compact", "--json").stdout == '{"compacted": ["v", "w"]}\n'
+    assert [entry[1] for entry in warehouse.log if entry[0] == "compact"] == ["t", "v", "w"]
+
+
+def test_the_warehouse_may_come_from_the_environment(run, warehouse, monkeypatch):
+    run("status")
+    monkeypatch.setenv("VIEWKEEPER_WAREHOUSE", "elsewhere")
+    run("status")
+    run("status", "-w", "here")
+    opened = [entry[1] for entry in warehouse.log if entry[0] == "open"]
+    assert opened == ["warehouse", "elsewhere", "here"]
+
+
+def test_help_lists_commands_and_exit_codes(run):
+    result = run("--help")
+    commands = {
+        line.split()[1]
+        for line in result.stdout.splitlines()
+        if line.startswith("│ ") and len(line.split()) > 1
+    }
+    assert {
+        "sql",
+        "refresh",
+        "status",
+        "history",
+        "verify",
+        "compact",
+        "explain",
+        "demo",
+        "bench",
+    } <= commands
+    assert "Exit codes" in result.stdout
+
+
+def test_help_does_not_wait_for_spark():
+    check = "import sys, viewkeeper.cli; sys.exit('pyspark' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
+
+
+@dataclass
+class Event:
+    stage: str
+    detail: str
+    done: int
+    total: int
+
+
+def test_no_progress_bars_where_nobody_looks(run, warehouse):
+    run("refresh")
+    assert warehouse.on_progress is None
+
+
+def test_progress_bars_on_a_terminal(monkeypatch, capsys):
+    from rich.console import Console
+
+    monkeypatch.setattr(progress, "stderr", lambda: Console(stderr=True, force_terminal=True, width=100))
+    with progress.bars(visible=True) as listen:
+        assert listen is not None
+        listen(Event("propagate", "[v]", 1, 4))
+        listen(Event("propagate", "w", 4, 4))
+    drawn = capsys.readouterr().err
+    assert "propagate w" in drawn
+    assert "4/4" in drawn
+    with progress.bars(visible=False) as listen:
+        assert listen is None

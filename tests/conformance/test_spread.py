@@ -1,0 +1,22 @@
+"""About forty conformance cases, spread evenly over what they exercise, recomputed in full."""
+
+from __future__ import annotations
+
+import pytest
+
+import viewkeeper as vk
+from tests.conformance.location import CASES
+from viewkeeper.conformance.cases import choose, load
+from viewkeeper.conformance.run import Verdict, run_case
+
+SPREAD = 40
+
+
+def spread():
+    return choose([case for case in load(CASES) if case.spark_can_recompute], spread=SPREAD)
+
+
+@pytest.mark.parametrize("case", spread(), ids=lambda case: case.id)
+def test_case(case, spark):
+    outcome = run_case(case, lambda path: vk.open(path, spark=spark), "full")
+    assert outcome.verdict is Verdict.PASSED, f"{outcome.reason}\n{outcome.detail}"
