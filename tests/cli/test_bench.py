@@ -4,6 +4,7 @@ import json
 import sys
 
 import pytest
+
 from benchmarks.harness import Comparison, Table, compare
 
 WORKLOAD = """
