@@ -41,7 +41,7 @@ java:
 	@scripts/ensure-java
 
 $(INSTALLED): requirements.lock pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit("Viewkeeper needs Python 3.11 or newer" * (sys.version_info < (3, 11)))'
+	@$(PYTHON) -c 'import sys; sys.exit("Viewkeeper needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
