@@ -55,7 +55,7 @@ class Report(list[Entry]):
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "entries": [asdict(entry) for entry in self],
+            "views": [asdict(entry) for entry in self],
             "version": self.version,
             "actions": self.actions,
         }

@@ -44,7 +44,7 @@ def test_refresh_with_wrong_usage(run, warehouse, arguments):
 def test_refresh_as_json(run):
     answer = json.loads(run("refresh", "v", "--json").stdout)
     assert answer["version"] == 8
-    assert answer["entries"][0]["reason"] == {"code": "cheapest", "sentence": "it reads the fewest rows"}
+    assert answer["views"][0]["reason"] == {"code": "cheapest", "sentence": "it reads the fewest rows"}
 
 
 def test_refresh_with_nothing_to_do(run, warehouse):

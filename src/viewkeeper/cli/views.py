@@ -11,7 +11,7 @@ from viewkeeper.cli.output import console, print_json, print_records
 from viewkeeper.cli.session import opened
 
 if TYPE_CHECKING:
-    from viewkeeper.warehouse import Report
+    from viewkeeper.report import Report
 
 View = Annotated[str, typer.Argument(help="The view's name.")]
 Views = Annotated[list[str] | None, typer.Argument(help="Views; all that are stale when none is named.")]
