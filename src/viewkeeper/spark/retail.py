@@ -8,7 +8,7 @@ item in one store on one date: as in the paper, an item is sold in several trans
 from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql import functions as F
 
 STORES = 100
 CITIES = 50
