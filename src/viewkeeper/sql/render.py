@@ -66,13 +66,15 @@ _JOIN_WORDS = {
 }
 
 
-def state_name(scan: Scan) -> str:
-    """How a scan is called in SQL: `pos`, `pos__old`, `pos__delta`."""
-    return scan.table if scan.at is State.NEW else f"{scan.table}__{scan.at.value}"
+def state_name(leaf: Scan | Reference) -> str:
+    """How a leaf is called in SQL: `pos`, `pos__old`, `pos__delta`, or a reference's own name."""
+    if isinstance(leaf, Reference):
+        return leaf.name
+    return leaf.table if leaf.at is State.NEW else f"{leaf.table}__{leaf.at.value}"
 
 
 def render(
-    rel: Relation, dialect: str = SPARK, name_of: Callable[[Scan], str] = state_name, pretty: bool = True
+    rel: Relation, dialect: str = SPARK, name_of: Callable[[Scan | Reference], str] = state_name, pretty: bool = True
 ) -> str:
     """The SQL text of a plan with explicit counts."""
     query = _Renderer(dialect, name_of).query(rel)
@@ -108,7 +110,7 @@ class _Block:
 
 
 class _Renderer:
-    def __init__(self, dialect: str, name_of: Callable[[Scan], str]) -> None:
+    def __init__(self, dialect: str, name_of: Callable[[Scan | Reference], str]) -> None:
         self.dialect = dialect
         self.name_of = name_of
         self.aliases = 0
@@ -145,7 +147,7 @@ class _Renderer:
             case Reference():
                 alias = self._alias(rel.name)
                 outputs = {name: _qualified(alias, name) for name in rel.columns}
-                return _Block(_table(rel.name, alias), outputs)
+                return _Block(_table(self.name_of(rel), alias), outputs)
             case Filter():
                 block = self._over(rel.child, columns_of(rel.condition))
                 block.where.append(replace_columns(rel.condition, block.outputs))
@@ -350,7 +352,8 @@ class _Renderer:
 
     def _operand(self, rel: Relation) -> exp.Query:
         query = self.query(rel)
-        if isinstance(query, exp.Select) and not query.args.get("limit") and not query.args.get("order"):
+        clauses = ("limit", "order", "offset", "with_")
+        if isinstance(query, exp.Select) and not any(query.args.get(clause) for clause in clauses):
             return query
         alias = self._alias("t")
         outputs = [_qualified(alias, name) for name in rel.columns]

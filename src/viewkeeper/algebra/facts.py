@@ -1,0 +1,238 @@
+"""What can be said of every value of a plan: keys, functional dependencies, columns without NULL, linearity.
+
+A key is a set of columns of which no two rows agree; the empty key means at most one row. All facts
+are sound, none is complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import assert_never
+
+from sqlglot import exp
+
+from viewkeeper.algebra.expressions import Named, Scalar, conjuncts
+from viewkeeper.algebra.relations import (
+    Affected,
+    Aggregate,
+    Consolidate,
+    Difference,
+    Distinct,
+    Expand,
+    Filter,
+    Fixpoint,
+    Intersection,
+    Join,
+    JoinKind,
+    Lateral,
+    Negate,
+    Project,
+    Reference,
+    Relation,
+    Scan,
+    TopK,
+    UnionAll,
+    Values,
+    Window,
+)
+from viewkeeper.algebra.schema import TableSchema
+from viewkeeper.algebra.walk import nodes
+
+Schemas = Mapping[str, TableSchema]
+Names = frozenset[str]
+_MOST_KEYS = 16
+
+
+@dataclass(frozen=True)
+class Dependency:
+    """Rows that agree on `of` agree on `on`."""
+
+    of: Names
+    on: str
+
+
+def keys(rel: Relation, schemas: Schemas) -> frozenset[Names]:
+    """Minimal keys of the plan."""
+    dependencies = functional_dependencies(rel, schemas)
+    reduced = {_reduced(key, dependencies) for key in _keys(rel, schemas)}
+    return frozenset(k for k in reduced if not any(other < k for other in reduced))
+
+
+def determines(rel: Relation, names: Iterable[str], schemas: Schemas) -> bool:
+    """Whether no two rows of the plan agree on these columns."""
+    reach = closure(frozenset(names), functional_dependencies(rel, schemas))
+    return any(key <= reach for key in keys(rel, schemas))
+
+
+def closure(names: Names, dependencies: Iterable[Dependency]) -> Names:
+    """Everything that the names determine."""
+    known, pending = set(names), list(dependencies)
+    grew = True
+    while grew:
+        grew = False
+        for dependency in pending:
+            if dependency.on not in known and dependency.of <= known:
+                known.add(dependency.on)
+                grew = True
+    return frozenset(known)
+
+
+def _reduced(key: Names, dependencies: frozenset[Dependency]) -> Names:
+    for name in sorted(key):
+        smaller = key - {name}
+        if name in closure(smaller, dependencies):
+            key = smaller
+    return key
+
+
+def _keys(rel: Relation, schemas: Schemas) -> frozenset[Names]:
+    everything = frozenset(rel.columns)
+    match rel:
+        case Scan():
+            return _scan_keys(rel, schemas)
+        case Values():
+            return frozenset([frozenset()]) if len(rel.rows) <= 1 else frozenset()
+        case Filter() | Consolidate() | Negate():
+            return keys(rel.child, schemas)
+        case Project():
+            return frozenset(k for key in keys(rel.child, schemas) for k in _renamed(key, rel.outputs))
+        case Join():
+            return _join_keys(rel, schemas)
+        case Aggregate():
+            return frozenset([frozenset(rel.key_names)])
+        case Distinct() | Affected():
+            inner = keys(rel.child, schemas) if isinstance(rel, Distinct) else frozenset()
+            return inner | {everything}
+        case Difference() | Intersection():
+            return keys(rel.left, schemas) | (frozenset() if rel.all else {everything})
+        case Window():
+            return keys(rel.child, schemas) | _row_numbers(rel)
+        case TopK():
+            return frozenset([frozenset()]) if rel.limit <= 1 else keys(rel.child, schemas)
+        case Fixpoint():
+            return frozenset([everything]) if rel.distinct else frozenset()
+        case Reference() | UnionAll() | Lateral() | Expand():
+            return frozenset()
+        case _:
+            assert_never(rel)
+
+
+def _scan_keys(scan: Scan, schemas: Schemas) -> frozenset[Names]:
+    schema = schemas.get(scan.table)
+    if schema is None or not schema.key:
+        return frozenset()
+    bound = {b.source.name.lower(): b.name for b in scan.bound}
+    names = [bound.get(name.lower()) for name in schema.key]
+    return frozenset() if None in names else frozenset([frozenset(n for n in names if n)])
+
+
+def _row_numbers(rel: Window) -> frozenset[Names]:
+    """A row number tells the rows of its partition apart."""
+    numbers = [n.name for n in rel.functions if isinstance(n.expr.this, exp.RowNumber)]
+    return frozenset(frozenset((*rel.partition, number)) for number in numbers)
+
+
+def _renamed(key: Names, outputs: tuple[Named, ...]) -> Iterable[Names]:
+    """The key under the names of a projection; none when the projection drops a part of it."""
+    new = {output.expr.name: output.name for output in reversed(outputs) if output.is_column}
+    if key <= new.keys():
+        yield frozenset(new[name] for name in key)
+
+
+def _join_keys(join: Join, schemas: Schemas) -> frozenset[Names]:
+    left = keys(join.left, schemas)
+    if join.kind in (JoinKind.SEMI, JoinKind.ANTI):
+        return left
+    right = keys(join.right, schemas)
+    result = {a | b for a in left for b in right}
+    if join.kind in (JoinKind.INNER, JoinKind.LEFT) and _matches_once(join, join.right, schemas):
+        result |= left
+    if join.kind in (JoinKind.INNER, JoinKind.RIGHT) and _matches_once(join, join.left, schemas):
+        result |= right
+    if join.kind is not JoinKind.INNER:
+        result = {key for key in result if key or len(result) == 1}
+        result -= {frozenset()} if not _single(join, left, right) else set()
+    return frozenset(sorted(result, key=len)[:_MOST_KEYS])
+
+
+def _single(join: Join, left: frozenset[Names], right: frozenset[Names]) -> bool:
+    """Whether an outer join of single rows is a single row."""
+    both = frozenset() in left and frozenset() in right
+    return both and join.kind is not JoinKind.FULL
+
+
+def _matches_once(join: Join, side: Relation, schemas: Schemas) -> bool:
+    """Whether each row of the other side meets at most one row of this side."""
+    fixed = _equated(join.on, frozenset(side.columns))
+    return determines(side, fixed, schemas)
+
+
+def _equated(on: Scalar, mine: Names) -> Names:
+    """The columns of one side that the condition makes equal to something of the other, or constant."""
+    found = set()
+    for part in conjuncts(on):
+        if isinstance(part, (exp.EQ, exp.NullSafeEQ)):
+            for one, other in ((part.left, part.right), (part.right, part.left)):
+                inside = {c.name for c in other.find_all(exp.Column)} & mine
+                if isinstance(one, exp.Column) and one.name in mine and not inside:
+                    found.add(one.name)
+    return frozenset(found)
+
+
+def functional_dependencies(rel: Relation, schemas: Schemas) -> frozenset[Dependency]:
+    """Dependencies that keys, equalities and computed columns imply."""
+    own = {Dependency(key, name) for key in _keys(rel, schemas) for name in rel.columns if name not in key}
+    return frozenset(own | _inherited(rel, schemas))
+
+
+def _inherited(rel: Relation, schemas: Schemas) -> set[Dependency]:
+    match rel:
+        case Filter():
+            return {*functional_dependencies(rel.child, schemas), *_equalities(rel.condition)}
+        case Join(kind=JoinKind.INNER):
+            sides = (*functional_dependencies(rel.left, schemas), *functional_dependencies(rel.right, schemas))
+            return {*sides, *_equalities(rel.on)}
+        case Join(kind=JoinKind.LEFT | JoinKind.SEMI | JoinKind.ANTI):
+            return set(functional_dependencies(rel.left, schemas))
+        case Project():
+            return _projected(functional_dependencies(rel.child, schemas), rel.outputs)
+        case Window() | TopK() | Distinct() | Lateral() | Negate() | Consolidate():
+            return set(functional_dependencies(rel.child, schemas))
+        case _:
+            return set()
+
+
+def _equalities(condition: Scalar) -> Iterable[Dependency]:
+    """`a = 3` makes a constant; `a = b` makes each determine the other."""
+    for part in conjuncts(condition):
+        if isinstance(part, (exp.EQ, exp.NullSafeEQ)):
+            for one, other in ((part.left, part.right), (part.right, part.left)):
+                if isinstance(one, exp.Column) and isinstance(other, (exp.Literal, exp.Boolean)):
+                    yield Dependency(frozenset(), one.name)
+                if isinstance(one, exp.Column) and isinstance(other, exp.Column):
+                    yield Dependency(frozenset([one.name]), other.name)
+
+
+def _projected(dependencies: Iterable[Dependency], outputs: tuple[Named, ...]) -> set[Dependency]:
+    new = {output.expr.name: output.name for output in reversed(outputs) if output.is_column}
+    kept = {
+        Dependency(frozenset(new[n] for n in d.of), new[d.on])
+        for d in dependencies
+        if d.of <= new.keys() and d.on in new
+    }
+    for output in outputs:
+        used = {c.name for c in output.expr.find_all(exp.Column)}
+        if used <= new.keys():
+            of = frozenset(new[name] for name in used)
+            kept |= {Dependency(of, output.name)} if output.name not in of else set()
+    return kept
+
+
+def is_linear(rel: Relation) -> bool:
+    """Whether ΔQ of a change to one table is Q of that change: no operator looks at several rows."""
+    linear = (Scan, Reference, Values, Filter, Project, UnionAll, Lateral, Negate, Consolidate)
+    return all(
+        isinstance(node, linear) or (isinstance(node, Join) and node.kind is JoinKind.INNER)
+        for node in nodes(rel)
+    )

@@ -1,0 +1,102 @@
+"""Which calls are aggregates, which are window functions, and which depend on chance or on order."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from viewkeeper.algebra.expressions import Scalar, function, literal
+
+_WINDOW_ONLY = (
+    exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.Ntile,
+    exp.Lag, exp.Lead, exp.NthValue,
+)
+_WRAPPERS = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
+_AGGREGATE_NAMES = frozenset(
+    """any some every bool_and bool_or bit_and bit_or bit_xor count_if count_min_sketch kurtosis
+    skewness histogram_numeric try_sum try_avg bitmap_construct_agg bitmap_or_agg bitmap_and_agg
+    hll_sketch_agg hll_union_agg regr_count regr_avgx regr_avgy regr_r2 regr_slope regr_intercept
+    regr_sxx regr_sxy regr_syy percentile median mode std stddev variance collect_list collect_set
+    array_agg listagg string_agg max_by min_by first_value last_value any_value approx_percentile
+    percentile_approx approx_count_distinct product grouping grouping_id""".split()
+)
+_ORDER_SENSITIVE = (
+    exp.First, exp.Last, exp.FirstValue, exp.LastValue, exp.AnyValue, exp.ArrayAgg, exp.GroupConcat,
+)
+_ZERO_WHEN_EMPTY = (exp.Count, exp.CountIf, exp.ApproxDistinct, exp.RegrCount)
+_CHANCE = (
+    exp.Rand, exp.Randn, exp.Randstr, exp.Uuid, exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime,
+    exp.CurrentDatetime, exp.CurrentUser, exp.CurrentDatabase, exp.CurrentCatalog, exp.CurrentSchema,
+    exp.CurrentTimezone, exp.CurrentTimestampLTZ, exp.CurrentVersion, exp.SessionUser, exp.Localtimestamp,
+    exp.Localtime, exp.TableSample,
+)
+_CHANCE_NAMES = frozenset(
+    """rand randn random randstr uniform uuid shuffle monotonically_increasing_id spark_partition_id
+    input_file_name input_file_block_start input_file_block_length now localtimestamp curdate
+    current_timestamp current_date current_time current_timezone current_user user session_user
+    current_catalog current_database current_schema version reflect java_method try_reflect""".split()
+)
+
+
+def call_name(node: exp.Expression) -> str:
+    """The lower-case name of a function call; empty for anything else."""
+    if isinstance(node, (exp.Anonymous, exp.AnonymousAggFunc)):
+        return str(node.name).lower()
+    return node.sql_name().lower() if isinstance(node, exp.Func) else ""
+
+
+def unwrapped(node: exp.Expression) -> exp.Expression:
+    """The call inside FILTER, WITHIN GROUP and IGNORE NULLS."""
+    while isinstance(node, _WRAPPERS):
+        node = node.this
+    return node
+
+
+def is_aggregate_call(node: exp.Expression) -> bool:
+    """Whether this node is an aggregate call, with its FILTER; a call under OVER is none."""
+    call = unwrapped(node)
+    if isinstance(call, _WINDOW_ONLY):
+        return False
+    if isinstance(call, exp.AggFunc):
+        return True
+    return isinstance(call, exp.Anonymous) and call_name(call) in _AGGREGATE_NAMES
+
+
+def is_grouping_call(node: exp.Expression) -> bool:
+    return isinstance(node, (exp.Grouping, exp.GroupingId))
+
+
+def depends_on_order(node: exp.Expression) -> bool:
+    """Whether an aggregate's value depends on the order in which rows come."""
+    call = unwrapped(node)
+    if isinstance(call, exp.ArrayAgg) and call_name(call) == "collect_set":
+        return False
+    if isinstance(call, exp.GroupConcat):
+        return not _orders_by_itself(call.this)
+    return isinstance(call, _ORDER_SENSITIVE) or call_name(call) in {"string_agg", "listagg"}
+
+
+def _orders_by_itself(node: exp.Expression) -> bool:
+    """LISTAGG(x) WITHIN GROUP (ORDER BY …, x): equal keys mean equal values, so ties do not show."""
+    if not isinstance(node, exp.Order):
+        return False
+    value = node.this.expressions[0] if isinstance(node.this, exp.Distinct) else node.this
+    return any(item.this == value for item in node.expressions)
+
+
+def is_chance(node: exp.Expression) -> bool:
+    """Whether a call's value is not a function of its arguments."""
+    if isinstance(node, _CHANCE):
+        return True
+    if call_name(node) == "unix_timestamp" or isinstance(node, exp.StrToUnix):
+        return node.this is None or isinstance(node.this, exp.CurrentTimestamp)
+    return isinstance(node, exp.Anonymous) and call_name(node) in _CHANCE_NAMES
+
+
+def over_no_rows(call: exp.Expression, value: Scalar) -> Scalar:
+    """The aggregate `value` with what it is over no rows in the place of a missing group's NULL."""
+    inner = unwrapped(call)
+    if isinstance(inner, _ZERO_WHEN_EMPTY):
+        return function("coalesce", value, literal(0))
+    if isinstance(inner, exp.ArrayAgg) or call_name(inner) in {"collect_set", "collect_list"}:
+        return function("coalesce", value, exp.Array(expressions=[]))
+    return value

@@ -1,0 +1,162 @@
+"""A view's SQL to algebra.
+
+    parse_view("SELECT a, COUNT(*) AS n FROM t GROUP BY a", catalog)
+      → aggregate by (a) COUNT(*) as n over scan t
+
+Errors of the user are raised here, when the view is defined. A query that is valid but has no
+expression in the algebra is kept as text, with the reason.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from viewkeeper.algebra.build import projected
+from viewkeeper.algebra.expressions import Named, Scalar, column, replace_columns
+from viewkeeper.algebra.relations import MalformedPlan, Project, Relation
+from viewkeeper.algebra.schema import HIDDEN_PREFIX, is_hidden
+from viewkeeper.errors import InvalidName, InvalidSQL, NotDeterministic
+from viewkeeper.sql.aggregates import call_name, is_chance
+from viewkeeper.sql.catalog import Catalog
+from viewkeeper.sql.context import Answer, Context, is_plain
+from viewkeeper.sql.query import translate
+from viewkeeper.sql.scope import NeedsDomain, Untranslatable
+
+
+@dataclass(frozen=True)
+class ViewQuery:
+    """A view's definition. `relation` is None where `untranslatable` says why."""
+
+    sql: str
+    relation: Relation | None
+    columns: tuple[str, ...]
+    tables: tuple[str, ...]
+    untranslatable: str | None = None
+
+
+def parse_view(sql: str, catalog: Catalog) -> ViewQuery:
+    query = parse_query(sql)
+    check_deterministic(query)
+    _check_aliases(query)
+    context = Context(catalog)
+    try:
+        answer = translate(context, query)
+    except Untranslatable as reason:
+        return _as_text(sql, query, catalog, str(reason))
+    except (MalformedPlan, NeedsDomain) as reason:
+        return _as_text(sql, query, catalog, f"no plan was found: {reason}")
+    check_outputs(answer.names)
+    tables = tuple(sorted(context.schemas))
+    return ViewQuery(sql, _with_names(answer), answer.names, tables, None)
+
+
+def parse_query(sql: str) -> exp.Query:
+    """The syntax tree of one query; anything else is refused."""
+    tree = parse_one(sql)
+    if isinstance(tree, exp.Values):
+        return exp.select("*").from_(tree)
+    if not isinstance(tree, exp.Query):
+        raise InvalidSQL(
+            "This is not a query.", sql.strip()[:200], "A view is defined by SELECT, VALUES or WITH … SELECT."
+        )
+    return tree
+
+
+def parse_one(sql: str) -> exp.Expression:
+    """One statement; syntax errors say where."""
+    try:
+        trees = [tree for tree in sqlglot.parse(sql, dialect="spark") if tree is not None]
+    except SqlglotError as error:
+        raise syntax_error(sql, error) from None
+    if len(trees) != 1:
+        raise InvalidSQL(
+            "There is no statement here." if not trees else "There are several statements here; one is expected.",
+            sql.strip()[:200],
+        )
+    return trees[0]
+
+
+def syntax_error(sql: str, error: SqlglotError) -> InvalidSQL:
+    details = getattr(error, "errors", None) or [{}]
+    line, col = details[0].get("line"), details[0].get("col")
+    description = (details[0].get("description") or str(error)).rstrip(".")
+    where = f" at line {line}, column {col}" if line else ""
+    shown = sql.splitlines()[line - 1] if line and line <= len(sql.splitlines()) else sql.strip()[:200]
+    return InvalidSQL(f"Syntax error{where}: {description}.", shown)
+
+
+def check_deterministic(tree: exp.Expression) -> None:
+    """Refuses functions whose value is not a function of the tables."""
+    for node in tree.walk():
+        if isinstance(node, exp.TableSample):
+            raise NotDeterministic("TABLESAMPLE picks rows by chance.", hint="A view cannot use it.")
+        if is_chance(node):
+            name = call_name(node) or node.key
+            raise NotDeterministic(
+                f"{name} is not deterministic.",
+                f"{node.sql(dialect='spark')} gives another value each time, so the view could not be maintained.",
+                "Store the value in a column of a table.",
+            )
+
+
+def _check_aliases(tree: exp.Expression) -> None:
+    for node in tree.find_all(exp.Alias, exp.TableAlias):
+        name = node.alias if isinstance(node, exp.Alias) else node.name
+        if name and is_hidden(name):
+            raise InvalidName(
+                f"The name {name} is reserved.", f"Names that start with {HIDDEN_PREFIX} belong to Viewkeeper."
+            )
+
+
+def check_outputs(names: tuple[str, ...]) -> None:
+    """A view's columns have plain names, each once."""
+    seen: set[str] = set()
+    for name in names:
+        if is_hidden(name):
+            raise InvalidName(
+                f"The name {name} is reserved.", f"Names that start with {HIDDEN_PREFIX} belong to Viewkeeper."
+            )
+        if not is_plain(name):
+            raise InvalidName(
+                f"The view's column {name} has no plain name.",
+                "Letters, digits and underscores make a plain name.",
+                f"Give it one: {name} AS some_name.",
+                columns=(name,),
+            )
+        if name.lower() in seen:
+            raise InvalidSQL(
+                f"The view has two columns named {name}.", hint="Give one of them another alias.", columns=(name,)
+            )
+        seen.add(name.lower())
+
+
+def _with_names(answer: Answer) -> Relation:
+    """The plan with the user's names; a projection on top takes them without another one above it."""
+    outputs = tuple(Named(n, column(c)) for n, c in zip(answer.names, answer.columns, strict=True))
+    rel = answer.rel
+    if isinstance(rel, Project):
+        inner: dict[str, Scalar] = {o.name: o.expr for o in rel.outputs}
+        composed = tuple(Named(o.name, _unwrapped(replace_columns(o.expr, inner))) for o in outputs)
+        return projected(rel.child, composed)
+    return projected(rel, outputs)
+
+
+def _unwrapped(expr: Scalar) -> Scalar:
+    return expr.this if isinstance(expr, exp.Paren) else expr
+
+
+def _as_text(sql: str, query: exp.Query, catalog: Catalog, reason: str) -> ViewQuery:
+    """The view as it was written; its tables and columns as far as the text shows them."""
+    ctes = {cte.alias.lower() for cte in query.find_all(exp.CTE)}
+    found = {t.name for t in query.find_all(exp.Table) if isinstance(t.this, exp.Identifier)}
+    names = {name for name in found if name.lower() not in ctes}
+    tables = tuple(sorted({catalog.schema(name).name for name in names}))
+    columns = tuple(query.named_selects)
+    known = bool(columns) and all(name and name != "*" for name in columns)
+    if known:
+        check_outputs(columns)
+    return ViewQuery(sql, None, columns if known else (), tables, reason)
