@@ -1,0 +1,178 @@
+"""The derives relation: mumick97 section 5.1.
+
+    v2 ≺ v1   v2 can be computed from v1, perhaps joined with dimension tables d1 … dm (≺ with superscript)
+
+holds where every group-by attribute of v2, every condition that v1 lacks, and the argument of every
+aggregate that v1 lacks is an expression over the group-by attributes of v1 and over dimensions whose
+foreign key they hold. The edge query of v1 → v2 groups v1 again:
+
+    COUNT(*)  → SUM(Y)             Y is COUNT(*) in v1
+    COUNT(e)  → SUM of counts, or SUM(Y) over rows where e is not NULL
+    SUM(e)    → SUM of sums, or SUM(e * Y)
+    MIN(e)    → MIN of minima, or MIN(e)
+
+Beyond the paper, v1 may have fewer conditions than v2 and may join dimensions that v2 does not join,
+where that join loses no row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from viewkeeper.algebra.expressions import Named, Scalar, column, columns_of
+from viewkeeper.maintenance.lattice.cube_view import CubeView, Dimension, Refusal, short
+from viewkeeper.maintenance.lattice.measures import Refused
+from viewkeeper.maintenance.summary_delta.prepare import argument_of, times, when_not_null
+from viewkeeper.maintenance.summary_delta.state import ROWS, Kind, StateColumn, state_columns
+
+
+@dataclass(frozen=True)
+class EdgeJoin:
+    """A dimension joined at an edge: its key equals these expressions over the parent."""
+
+    dimension: Dimension
+    foreign: tuple[Scalar, ...]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a state column of the child comes from: a column of the parent, or an expression over it."""
+
+    state: StateColumn
+    expr: Scalar
+    reused: bool
+
+
+@dataclass(frozen=True)
+class Edge:
+    """v1 → v2: how the child is computed from its parent. Expressions are over stored names of the
+    parent and canonical names of the joined dimensions."""
+
+    parent: CubeView
+    child: CubeView
+    joins: tuple[EdgeJoin, ...]
+    where: tuple[Scalar, ...]
+    keys: tuple[Named, ...]
+    sources: tuple[Source, ...]
+
+    @property
+    def annotation(self) -> tuple[str, ...]:
+        """The tables in the superscript of ≺."""
+        return tuple(join.dimension.table for join in self.joins)
+
+    @property
+    def dimension_columns(self) -> frozenset[str]:
+        """The columns of joined dimensions that the edge uses."""
+        exprs = [*self.where, *(k.expr for k in self.keys), *(s.expr for s in self.sources)]
+        exprs += [expr for join in self.joins for expr in join.foreign]
+        names = {name for expr in exprs for name in columns_of(expr)}
+        return frozenset(n for n in names if any(n.startswith(f"{j.dimension.path}.") for j in self.joins))
+
+
+def derives(child: CubeView, parent: CubeView) -> Edge | Refusal:
+    """The edge parent → child where child ≺ parent, or why there is none."""
+    try:
+        return _edge(child, parent)
+    except Refused as refused:
+        return refused.refusal
+
+
+def _edge(child: CubeView, parent: CubeView) -> Edge:
+    if child.fact.name != parent.fact.name:
+        raise Refused("other-fact", f"{parent.name} summarizes {parent.fact.name}, not {child.fact.name}")
+    _same_rows(child, parent)
+    rewriting = _Rewriting(child, parent)
+    where = tuple(rewriting.over(c) for c in child.where if c not in parent.where)
+    keys = tuple(Named(key.name, rewriting.over(key.expr)) for key in child.all_keys)
+    sources = tuple(rewriting.source(state) for state in state_columns(child))
+    for dimension in child.dimensions:
+        if dimension not in parent.dimensions and not dimension.lossless:
+            rewriting.join(dimension)
+    return Edge(parent, child, tuple(rewriting.joins.values()), where, keys, sources)
+
+
+def _same_rows(child: CubeView, parent: CubeView) -> None:
+    """The parent must not have lost rows that the child counts."""
+    extra = [c for c in parent.where if c not in child.where]
+    if extra:
+        raise Refused("other-where", f"{parent.name} leaves out rows: {_text(extra[0])}")
+    for dimension in parent.dimensions:
+        if dimension not in child.dimensions and not dimension.lossless:
+            raise Refused(
+                "lossy-join",
+                f"{parent.name} joins {dimension.table}, which may drop rows: {', '.join(dimension.foreign)} "
+                "is nullable or not declared as a foreign key",
+            )
+
+
+@dataclass
+class _Rewriting:
+    """Rewrites canonical expressions of the child over the columns of the parent."""
+
+    child: CubeView
+    parent: CubeView
+    joins: dict[str, EdgeJoin] = field(default_factory=dict)
+
+    def over(self, expr: Scalar) -> Scalar:
+        for key in self.parent.all_keys:
+            if key.expr == expr:
+                return column(key.name)
+        if isinstance(expr, exp.Column):
+            return self._attribute(expr)
+        copy = expr.copy()
+        for name, value in list(copy.args.items()):
+            copy.set(name, self._argument(value))
+        return copy
+
+    def _argument(self, value: object) -> object:
+        if isinstance(value, list):
+            return [self._argument(item) for item in value]
+        return self.over(value) if isinstance(value, exp.Expression) else value
+
+    def _attribute(self, attribute: exp.Column) -> Scalar:
+        dimension = self.child.dimension(attribute.name)
+        if dimension is None:
+            raise Refused(
+                "attribute-missing", f"{self.parent.name} does not group by {short(attribute.name)}"
+            )
+        self.join(dimension)
+        return column(attribute.name)
+
+    def join(self, dimension: Dimension) -> None:
+        """Joins a dimension at the edge; its foreign key must be available at the parent."""
+        if dimension.path not in self.joins:
+            foreign = tuple(self.over(column(name)) for name in dimension.foreign)
+            self.joins[dimension.path] = EdgeJoin(dimension, foreign)
+
+    def source(self, state: StateColumn) -> Source:
+        if state in state_columns(self.parent):
+            return Source(state, column(state.name), reused=True)
+        return Source(state, self._computed(state), reused=False)
+
+    def _computed(self, state: StateColumn) -> Scalar:
+        try:
+            argument = self.over(argument_of(state))
+        except Refused:
+            raise Refused(
+                "aggregate-missing",
+                f"{self.parent.name} has neither {state.kind.value.upper()}({_text(argument_of(state))}) "
+                "nor the columns to compute it",
+            ) from None
+        match state.kind:
+            case Kind.COUNT:
+                return when_not_null(argument, column(ROWS))
+            case Kind.SUM:
+                return times(argument, column(ROWS))
+            case _:
+                return argument
+
+
+def _text(expr: Scalar) -> str:
+    names: Mapping[str, str] = {name: short(name) for name in columns_of(expr)}
+    text = expr.sql().replace('"', "")
+    for name, brief in names.items():
+        text = text.replace(name, brief)
+    return text

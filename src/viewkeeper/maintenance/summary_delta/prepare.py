@@ -1,0 +1,195 @@
+"""Preparing changes: mumick97 sections 4.1.1 and 4.1.4, Table 2, Figure 6.
+
+                 prepare-insertions            prepare-deletions
+    COUNT(*)     1                             -1
+    COUNT(e)     0 where e is NULL, else 1     0 where e is NULL, else -1
+    SUM(e)       e                             -e
+    MIN(e)       e                             e
+    MAX(e)       e                             e
+
+Changes are signed rows here, so one expression serves both columns: ±1 is the row's count. What is
+inserted and what is deleted stay apart in MIN and MAX (`__min_e` and `__lost_min_e`): a deleted value
+must never lower a minimum. The changes are those of the whole FROM clause, so that changes of dimension
+tables, alone or together with those of the fact table, are prepared in the same way.
+
+All plans here have explicit counts: they are ready for `sql.render`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import assert_never
+
+from sqlglot import exp
+
+from viewkeeper.algebra.build import empty, filtered, is_empty, projected, union_all
+from viewkeeper.algebra.counts import is_counted, weighted
+from viewkeeper.algebra.expressions import Named, Scalar, column, literal, same
+from viewkeeper.algebra.relations import Aggregate, Consolidate, Relation, Scan, State
+from viewkeeper.algebra.schema import COUNT
+from viewkeeper.algebra.walk import rewrite
+from viewkeeper.delta.rules import delta
+from viewkeeper.maintenance.lattice.cube_view import CubeView, source
+from viewkeeper.maintenance.summary_delta.state import ROWS, Kind, StateColumn, extremes, state_columns
+
+ONE: Scalar = literal(1)
+SIGN: Scalar = column(COUNT)
+"""The signed count of a changed row: what Table 2 writes as 1 and -1."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What is known of a batch of changes before looking at its rows."""
+
+    changed: frozenset[str]
+    insert_only: bool = False
+
+    @property
+    def may_delete(self) -> bool:
+        return not self.insert_only
+
+
+def batch(*changed: str, insert_only: bool = False) -> Batch:
+    return Batch(frozenset(changed), insert_only)
+
+
+def prepare_changes(view: CubeView, changes: Batch) -> Relation:
+    """Each change of what the view aggregates, as a change of each state column."""
+    return _prepared(view, changes, exp.true())
+
+
+def prepare_insertions(view: CubeView, changes: Batch) -> Relation:
+    """The insertions alone; deletions come with `prepare_deletions`, and both are `prepare_changes`."""
+    return _prepared(view, changes, exp.GT(this=column(COUNT), expression=literal(0)))
+
+
+def prepare_deletions(view: CubeView, changes: Batch) -> Relation:
+    return _prepared(view, changes, exp.LT(this=column(COUNT), expression=literal(0)))
+
+
+def prepare_both(view: CubeView, changes: Batch) -> Relation:
+    """Figure 6: prepare-changes as the union of prepare-insertions and prepare-deletions."""
+    sides = (prepare_insertions(view, changes), prepare_deletions(view, changes))
+    return union_all(sides, sides[0].columns)
+
+
+def _prepared(view: CubeView, changes: Batch, side: Scalar) -> Relation:
+    signed = source_delta(view, changes)
+    outputs = (*view.all_keys, *aggregate_sources(view, changes.may_delete))
+    if is_empty(signed):
+        return empty(output.name for output in outputs)
+    return projected(filtered(weighted(signed), side), outputs)
+
+
+def source_delta(view: CubeView, changes: Batch) -> Relation:
+    """The delta of FROM and WHERE.
+
+    Changes of a dimension are taken net of the columns that the view does not use, so that they often
+    vanish. Changes of the fact table are taken net only where an extreme could mistake a row that came
+    and went for one that was there.
+    """
+    net = {dimension.table for dimension in view.dimensions}
+    if changes.may_delete and extremes(view):
+        net.add(view.fact.name)
+
+    def take_net(node: Relation) -> Relation:
+        is_change = isinstance(node, Scan) and node.at is State.DELTA and node.table in net
+        return Consolidate(node) if is_change else node
+
+    return rewrite(delta(source(view), changes.changed), take_net)
+
+
+def aggregate_sources(view: CubeView, may_delete: bool, count: Scalar = SIGN) -> Iterator[Named]:
+    """Table 2: the aggregate-source attribute of every state column, for rows of this signed count."""
+    for state in state_columns(view):
+        yield Named(state.name, _aggregate_source(state, may_delete, count))
+        if state.is_extreme and may_delete:
+            yield Named(state.lost, where_sign(exp.LT, count, argument_of(state)))
+
+
+def _aggregate_source(state: StateColumn, may_delete: bool, count: Scalar) -> Scalar:
+    match state.kind:
+        case Kind.ROWS:
+            return count
+        case Kind.COUNT:
+            return when_not_null(argument_of(state), count)
+        case Kind.SUM:
+            return times(argument_of(state), count)
+        case Kind.MIN | Kind.MAX:
+            value = argument_of(state)
+            return where_sign(exp.GT, count, value) if may_delete else value.copy()
+        case _:
+            assert_never(state.kind)
+
+
+def argument_of(state: StateColumn) -> Scalar:
+    assert state.argument is not None, "only COUNT(*) has no argument"
+    return state.argument
+
+
+def where_sign(comparison: type[exp.Binary], count: Scalar, value: Scalar) -> Scalar:
+    """The value where the count is positive (GT) or negative (LT), else NULL."""
+    test = comparison(this=count.copy(), expression=literal(0))
+    return exp.Case(ifs=[exp.If(this=test, true=value.copy())])
+
+
+def when_not_null(expr: Scalar, count: Scalar) -> Scalar:
+    test = exp.Is(this=atom(expr), expression=exp.null())
+    return exp.Case(ifs=[exp.If(this=test, true=literal(0))], default=count.copy())
+
+
+def times(expr: Scalar, count: Scalar) -> Scalar:
+    return expr.copy() if count == ONE else exp.Mul(this=atom(expr), expression=atom(count))
+
+
+def atom(expr: Scalar) -> Scalar:
+    """The expression in parentheses where an operator beside it could take it apart."""
+    return expr.copy() if isinstance(expr, (exp.Column, exp.Literal, exp.Func)) else exp.paren(expr)
+
+
+def summary_delta(view: CubeView, changes: Batch) -> Relation:
+    """Section 4.1.2: prepare-changes, grouped as the view groups, sums and extremes of the sources.
+
+    Its columns are the view's keys, its state columns, and `__lost_…` beside every extreme where the
+    batch may delete.
+    """
+    return aggregated(view, prepare_changes(view, changes), changes.may_delete)
+
+
+def aggregated(view: CubeView, prepared: Relation, may_delete: bool) -> Relation:
+    """The net change of every group from changes of single rows, or from finer summary-deltas."""
+    if is_empty(prepared):
+        return prepared
+    totals: list[Named] = []
+    for state in state_columns(view):
+        totals.append(Named(state.name, state.total(column(state.name))))
+        if state.is_extreme and may_delete:
+            totals.append(Named(state.lost, state.total(column(state.lost))))
+    return Aggregate(prepared, same(view.key_names), tuple(totals))
+
+
+def full_state(view: CubeView) -> Relation:
+    """The view's state computed from its base tables: everything is an insertion.
+
+    Extremes need net rows where the tables are stored as signed logs; sums do not.
+    """
+    everything = source(view)
+    if extremes(view):
+        everything = rewrite(everything, _net)
+    if is_counted(everything):
+        rows, count = weighted(everything), SIGN
+    else:
+        rows, count = everything, ONE
+    outputs = (*view.all_keys, *aggregate_sources(view, may_delete=False, count=count))
+    return alive(view, aggregated(view, projected(rows, outputs), may_delete=False))
+
+
+def _net(node: Relation) -> Relation:
+    return Consolidate(node) if isinstance(node, Scan) and node.counted else node
+
+
+def alive(view: CubeView, state: Relation) -> Relation:
+    """The groups that exist: COUNT(*) is not 0. Without keys there is one group, always."""
+    exists = exp.NEQ(this=column(ROWS), expression=literal(0))
+    return filtered(state, exists) if view.all_keys else state

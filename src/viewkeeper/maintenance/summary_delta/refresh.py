@@ -1,0 +1,217 @@
+"""The refresh function: mumick97 section 4.2 (Figure 8) and its optimizations (section 4.3).
+
+A summary table is stored as a main relation and layers that merge with it by key. So refresh mostly
+reads nothing of the summary: it appends the summary-delta as a layer (ADD counts and sums, MIN minima,
+MAX maxima; a group dies when COUNT(*) is 0). Only a MIN or MAX that may have lost its value must be
+looked at. With t the stored group, δ its summary-delta, `min` of what was inserted and `lost` of what
+was deleted:
+
+    threatened      δ.lost ≤ least(t.min, δ.min)
+    weakly minimal  δ.lost ≤ t.min and not δ.min ≤ δ.lost        (section 4.3: deleted rows were there)
+
+A threatened group leaves the layer and is written whole into an overriding layer: recomputed where
+COUNT(e) stays above 0, else with NULL as its extreme (Figure 8) or, where COUNT(*) is 0, as gone. That
+also keeps a group which dies and is born again from inheriting the extremes of its former life.
+
+    insert-only     nothing is threatened: the layer is the summary-delta, blindly appended
+    keys known new  the layer's groups are not in the summary: no merge is needed, now or later
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from viewkeeper.algebra.build import filtered, joined, matching, projected, renamed, restricted_to, union_all
+from viewkeeper.algebra.expressions import (
+    Named,
+    Scalar,
+    and_,
+    column,
+    function,
+    literal,
+    not_,
+    null_safe_match,
+    or_,
+    same,
+)
+from viewkeeper.algebra.relations import Aggregate, Join, JoinKind, Relation
+from viewkeeper.maintenance.lattice.cube_view import CubeView
+from viewkeeper.maintenance.summary_delta.prepare import Batch
+from viewkeeper.maintenance.summary_delta.state import (
+    Kind,
+    StateColumn,
+    counter,
+    extremes,
+    state_columns,
+    stored_columns,
+)
+
+_OLD = "__t"
+"""Prefix of the stored group's columns where they stand beside those of its summary-delta."""
+
+
+@dataclass(frozen=True)
+class Refresh:
+    """What refresh appends: a merging layer, and perhaps one that overrides whole groups.
+
+    `threatened` is the part of the summary-delta whose extremes were lost, beside the stored groups;
+    `recomputed` are the keys whose state must come from the base tables (or from a parent).
+    """
+
+    layer: Relation
+    threatened: Relation | None = None
+    recomputed: Relation | None = None
+    override: Relation | None = None
+    known_new: bool = False
+
+
+def refresh(
+    view: CubeView,
+    summary_delta: Relation,
+    changes: Batch,
+    stored: Relation,
+    new_state: Relation,
+    *,
+    weakly_minimal: bool = False,
+    known_new: bool = False,
+) -> Refresh:
+    """Figure 8 for layered storage.
+
+    `stored` is the summary's merged state before the changes and `new_state` gives its state after them,
+    from the base tables or from a refreshed parent; only threatened groups of either are looked at.
+    """
+    layer = restricted_to(summary_delta, stored_columns(view))
+    if changes.insert_only or not extremes(view):
+        return Refresh(layer, known_new=known_new and changes.insert_only)
+    beside = _beside_stored(view, summary_delta, stored)
+    threatened = filtered(beside, or_(*(_threatened(view, e, weakly_minimal) for e in extremes(view))))
+    recomputable = or_(*(_recomputable(view, e, weakly_minimal) for e in extremes(view)))
+    recomputed = restricted_to(filtered(threatened, recomputable), view.key_names)
+    settled = _settled(view, filtered(threatened, not_(exp.paren(recomputable))))
+    override = union_all((_matching(view, new_state, recomputed), settled), stored_columns(view))
+    rest = _without(view, layer, restricted_to(threatened, view.key_names))
+    return Refresh(rest, threatened, recomputed, override)
+
+
+def _beside_stored(view: CubeView, summary_delta: Relation, stored: Relation) -> Relation:
+    """The summary-delta join: each group of the summary-delta beside its stored group, if there is one."""
+    names = {name: f"{_OLD}{name}" for name in stored.columns}
+    on = null_safe_match((name, names[name]) for name in view.key_names)
+    kept = restricted_to(stored, stored_columns(view))
+    return joined(summary_delta, renamed(kept, names), JoinKind.LEFT, on)
+
+
+def _threatened(view: CubeView, extreme: StateColumn, weakly_minimal: bool) -> Scalar:
+    """Whether a deleted value may have been the extreme; never NULL."""
+    lost, gained, stored = column(extreme.lost), column(extreme.name), column(f"{_OLD}{extreme.name}")
+    if weakly_minimal:
+        reaches = _reaches(extreme, lost, stored)
+        replaced = _reaches(extreme, gained, lost)
+        return and_(exp.paren(reaches), not_(exp.paren(replaced)))
+    return exp.paren(_reaches(extreme, lost, _nearer(extreme, stored, gained)))
+
+
+def _nearer(extreme: StateColumn, stored: Scalar, gained: Scalar) -> Scalar:
+    """The extreme of two values; the other one where one is NULL."""
+    either = (function("coalesce", stored, gained), function("coalesce", gained, stored))
+    return function("least" if extreme.kind is Kind.MIN else "greatest", *either)
+
+
+def _reaches(extreme: StateColumn, value: Scalar, bound: Scalar) -> Scalar:
+    """`value` is at or beyond `bound`; false where either is NULL."""
+    comparison = exp.LTE if extreme.kind is Kind.MIN else exp.GTE
+    return function("coalesce", comparison(this=value.copy(), expression=bound.copy()), exp.false())
+
+
+def _recomputable(view: CubeView, extreme: StateColumn, weakly_minimal: bool) -> Scalar:
+    """Figure 8's test: the extreme is threatened and t.COUNT(e) + δ.COUNT(e) > 0."""
+    left = exp.GT(this=_sum(counter(view, extreme.argument)), expression=literal(0))
+    return exp.paren(and_(_threatened(view, extreme, weakly_minimal), left))
+
+
+def _sum(state: StateColumn) -> Scalar:
+    stored = function("coalesce", column(f"{_OLD}{state.name}"), literal(0))
+    return exp.paren(exp.Add(this=stored, expression=column(state.name)))
+
+
+def _settled(view: CubeView, threatened: Relation) -> Relation:
+    """Threatened groups that need no recomputation: counts and sums add up, lost extremes are NULL."""
+    outputs = [*same(view.key_names), *(Named(s.name, _settled_value(view, s)) for s in state_columns(view))]
+    return projected(threatened, outputs)
+
+
+def _settled_value(view: CubeView, state: StateColumn) -> Scalar:
+    if not state.is_extreme:
+        return _sum(state).unnest()
+    some = exp.GT(this=_sum(counter(view, state.argument)), expression=literal(0))
+    value = _nearer(state, column(f"{_OLD}{state.name}"), column(state.name))
+    return exp.Case(ifs=[exp.If(this=some, true=value)])
+
+
+def _matching(view: CubeView, rel: Relation, keys: Relation) -> Relation:
+    rel = restricted_to(rel, stored_columns(view))
+    return matching(rel, keys) if view.key_names else filtered_by_any(rel, keys)
+
+
+def filtered_by_any(rel: Relation, keys: Relation) -> Relation:
+    """Without keys: `rel` where there is a threatened group at all."""
+    return joined(rel, keys, JoinKind.SEMI, exp.true())
+
+
+def _without(view: CubeView, layer: Relation, keys: Relation) -> Relation:
+    names = {name: f"{_OLD}{name}" for name in view.key_names}
+    on = null_safe_match((name, names[name]) for name in view.key_names)
+    return Join(layer, renamed(keys, names), JoinKind.ANTI, on)
+
+
+def merged(view: CubeView, stored: Relation, layer: Relation) -> Relation:
+    """The summary-delta join as readers and compaction do it: stored state ⊕ a merging layer.
+
+    Groups whose COUNT(*) became 0 are still there: `alive` leaves them out, once, after all layers.
+    """
+    both = union_all((stored, layer), stored_columns(view))
+    totals = tuple(Named(state.name, state.total(column(state.name))) for state in state_columns(view))
+    return Aggregate(both, same(view.key_names), totals)
+
+
+def overridden(view: CubeView, stored: Relation, override: Relation) -> Relation:
+    """Stored state with whole groups replaced."""
+    rows, keys = restricted_to(stored, stored_columns(view)), restricted_to(override, view.key_names)
+    kept = _without(view, rows, keys)
+    return union_all((kept, override), stored_columns(view))
+
+
+def is_weakly_minimal(view: CubeView, changes: Batch) -> bool:
+    """Whether the deletions of a directly computed summary-delta were all there (section 4.3).
+
+    True where one relation of the FROM clause changed; the terms of several may delete what another
+    term inserted.
+    """
+    return view.changed_occurrences(changes.changed) <= 1
+
+
+def keys_known_new(
+    view: CubeView, summary: Mapping[str, tuple[Any, Any]], delta: Mapping[str, tuple[Any, Any]]
+) -> bool:
+    """Whether statistics (least and greatest value per column) prove that all groups are new.
+
+    One group-by column without NULLs in the delta whose ranges do not meet is enough.
+    """
+    return any(
+        name in summary and name in delta and _apart(summary[name], delta[name]) for name in view.key_names
+    )
+
+
+def _apart(stored: tuple[Any, Any], new: tuple[Any, Any]) -> bool:
+    if None in (*stored, *new):
+        return False
+    return bool(new[0] > stored[1] or new[1] < stored[0])
+
+
+__all__ = [
+    "Refresh", "is_weakly_minimal", "keys_known_new", "merged", "overridden", "refresh",
+]

@@ -1,0 +1,166 @@
+"""What a summary table stores: mumick97 section 3.1 and the start of section 5.4.
+
+    every view       COUNT(*)                     __rows      ADD     a group at 0 does not exist
+    COUNT(e)         COUNT(e)                     __n_e       ADD
+    SUM(e), AVG(e)   COUNT(e), SUM(e) or 0        __sum_e     ADD     SUM is NULL where COUNT(e) = 0
+    MIN(e), MAX(e)   COUNT(e), the extreme        __min_e     MIN     NULL where COUNT(e) = 0
+
+State columns are named by what they hold, so that views which need the same one have it under the same
+name. Where e cannot be NULL, COUNT(e) is COUNT(*) and is not stored twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from sqlglot import exp
+
+from viewkeeper.algebra.build import projected
+from viewkeeper.algebra.expressions import Named, Scalar, column, function, literal, replace_columns
+from viewkeeper.algebra.relations import Aggregate, Relation
+from viewkeeper.maintenance.lattice.cube_view import CubeView, is_never_null, short
+from viewkeeper.sql.render import render_expression
+from viewkeeper.storage.relation import MergeSpec, Operator
+
+ROWS = "__rows"
+"""The state column that holds COUNT(*) of a group."""
+
+
+class Kind(Enum):
+    ROWS = "rows"
+    COUNT = "n"
+    SUM = "sum"
+    MIN = "min"
+    MAX = "max"
+
+
+@dataclass(frozen=True)
+class StateColumn:
+    """One stored column of a summary table that is not a key."""
+
+    kind: Kind
+    argument: Scalar | None = None
+
+    @property
+    def name(self) -> str:
+        return ROWS if self.argument is None else f"__{self.kind.value}_{slug(self.argument)}"
+
+    @property
+    def lost(self) -> str:
+        """In a summary-delta: the extreme of what was deleted, beside that of what was inserted."""
+        return f"__lost{self.name[1:]}"
+
+    @property
+    def is_extreme(self) -> bool:
+        return self.kind in (Kind.MIN, Kind.MAX)
+
+    @property
+    def operator(self) -> Operator:
+        return {Kind.MIN: Operator.MIN, Kind.MAX: Operator.MAX}.get(self.kind, Operator.ADD)
+
+    def total(self, expr: Scalar) -> Scalar:
+        """The aggregate that merges this column's values over rows."""
+        if self.is_extreme:
+            return function(self.kind.value, expr)
+        return function("coalesce", function("sum", expr), literal(0))
+
+
+STAR = StateColumn(Kind.ROWS)
+
+
+def slug(expr: Scalar) -> str:
+    """A short name for an expression; one that is no column of the fact table gets a mark of its own."""
+    text = expr.sql()
+    words = re.sub(r"\W+", "_", " ".join(short(part) for part in text.replace('"', "").split())).strip("_")
+    if isinstance(expr, exp.Column) and words == expr.name:
+        return words
+    return f"{words[:24].strip('_')}_{hashlib.sha1(text.encode()).hexdigest()[:6]}"
+
+
+def state_columns(view: CubeView) -> tuple[StateColumn, ...]:
+    """The state that makes the view's aggregates maintainable, COUNT(*) first, each column once."""
+    found = dict.fromkeys([STAR])
+    for measure in view.all_measures:
+        found.update(dict.fromkeys(_state_of(view, measure.expr)))
+    return tuple(found)
+
+
+def _state_of(view: CubeView, call: Scalar) -> Iterator[StateColumn]:
+    argument = call.this
+    yield counter(view, argument)
+    match call:
+        case exp.Sum() | exp.Avg():
+            yield StateColumn(Kind.SUM, argument)
+        case exp.Min():
+            yield StateColumn(Kind.MIN, argument)
+        case exp.Max():
+            yield StateColumn(Kind.MAX, argument)
+
+
+def counter(view: CubeView, argument: Scalar | None) -> StateColumn:
+    """The column that counts the values of an expression that are not NULL."""
+    if argument is None or isinstance(argument, exp.Star) or is_never_null(view, argument):
+        return STAR
+    return StateColumn(Kind.COUNT, argument)
+
+
+def extremes(view: CubeView) -> tuple[StateColumn, ...]:
+    return tuple(state for state in state_columns(view) if state.is_extreme)
+
+
+def stored_columns(view: CubeView) -> tuple[str, ...]:
+    """Keys and state: what the view's stored relation has besides its visible columns."""
+    return (*view.key_names, *(state.name for state in state_columns(view)))
+
+
+def delta_columns(view: CubeView, may_delete: bool) -> tuple[str, ...]:
+    """The columns of the view's summary-delta: as stored, and what was lost beside every extreme."""
+    names = list(view.key_names)
+    for state in state_columns(view):
+        names += [state.name, state.lost] if state.is_extreme and may_delete else [state.name]
+    return tuple(names)
+
+
+def final(view: CubeView, call: Scalar) -> Scalar:
+    """A measure's value from the state columns."""
+    argument = call.this
+    count = column(counter(view, argument).name)
+    match call:
+        case exp.Count():
+            return count
+        case exp.Sum():
+            value: Scalar = column(StateColumn(Kind.SUM, argument).name)
+        case exp.Avg():
+            value = exp.Div(this=column(StateColumn(Kind.SUM, argument).name), expression=count.copy())
+        case exp.Min():
+            value = column(StateColumn(Kind.MIN, argument).name)
+        case _:
+            value = column(StateColumn(Kind.MAX, argument).name)
+    some = exp.GT(this=count.copy(), expression=literal(0))
+    return exp.Case(ifs=[exp.If(this=some, true=value)])
+
+
+def final_outputs(view: CubeView) -> tuple[Named, ...]:
+    """The visible columns over the stored ones."""
+    values = {measure.name: final(view, measure.expr) for measure in view.measures}
+    return tuple(Named(o.name, replace_columns(o.expr, values).unnest()) for o in view.outputs)
+
+
+def visible(view: CubeView, stored: Relation) -> Relation:
+    """The view itself from its stored state; without keys there is one row, even over nothing."""
+    if not view.all_keys:
+        totals = (Named(s.name, s.total(column(s.name))) for s in state_columns(view))
+        stored = Aggregate(stored, (), tuple(totals))
+    return projected(stored, final_outputs(view))
+
+
+def merge_spec(view: CubeView) -> MergeSpec:
+    """How summary-delta layers merge with the stored state."""
+    operators = tuple((state.name, state.operator) for state in state_columns(view))
+    kept = set(stored_columns(view))
+    derived = tuple((o.name, render_expression(o.expr)) for o in final_outputs(view) if o.name not in kept)
+    return MergeSpec(view.key_names, operators, ROWS if view.all_keys else None, derived)
