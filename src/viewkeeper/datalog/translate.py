@@ -1,0 +1,89 @@
+"""From Datalog to algebra: one set-valued relation per derived predicate, lower strata first.
+
+    hop(X, Y) :- link(X, Z), link(Z, Y).    distinct(π(link ⋈ link))
+    reach(X, Y) :- link(X, Y).              fixpoint reach (set):
+    reach(X, Y) :- reach(X, Z), link(Z, Y).     link ∪ π(reach ⋈ link)
+
+A repeated variable is an equality as SQL's joins understand it: NULL equals nothing. A predicate of
+a lower stratum is read as the view that it is; predicates of one recursive component are one fixpoint.
+Columns of a derived predicate are named after the variables of its first head, in lower case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from viewkeeper.algebra.build import union_all
+from viewkeeper.algebra.relations import Definition, Distinct, Fixpoint, Relation
+from viewkeeper.datalog.check import Signature, check, dependencies, signatures
+from viewkeeper.datalog.program import Program
+from viewkeeper.datalog.translate_rule import Translation, facts, translate_rule
+from viewkeeper.datalog.types import Types, infer
+from viewkeeper.maintenance.rules import plan
+from viewkeeper.maintenance.strata import is_recursive, stratum_numbers, strongly_connected
+from viewkeeper.sql.catalog import Catalog
+
+
+@dataclass(frozen=True)
+class DerivedPredicate:
+    """A predicate as a view. `component` are the predicates that are defined together with it."""
+
+    name: str
+    columns: tuple[str, ...]
+    relation: Relation
+    stratum: int
+    component: tuple[str, ...]
+
+    @property
+    def is_recursive(self) -> bool:
+        return isinstance(self.relation, Fixpoint)
+
+
+def translate(
+    program: Program, catalog: Catalog, columns: Mapping[str, tuple[str, ...]] | None = None
+) -> tuple[DerivedPredicate, ...]:
+    """The derived predicates in the order of their strata; raises InvalidDatalog.
+
+    `columns` keeps the column names of predicates that exist already, whatever their first rule is now.
+    """
+    known = signatures(program, catalog, columns)
+    check(program, known)
+    types = infer(program, known)
+    uses = dependencies(program)
+    numbers = stratum_numbers(uses)
+    derived: list[DerivedPredicate] = []
+    for component in strongly_connected(uses):
+        recursive = frozenset(component) if is_recursive(component, uses) else frozenset()
+        definitions = tuple(_definition(name, program, known, types, recursive) for name in component)
+        for definition in definitions:
+            relation = _relation(definition, definitions, bool(recursive))
+            number = numbers[definition.name]
+            derived.append(
+                DerivedPredicate(definition.name, definition.columns, relation, number, component)
+            )
+    return tuple(derived)
+
+
+def as_fixpoint(name: str, relation: Relation) -> Fixpoint:
+    """A set-valued relation as a fixpoint that happens not to recur, so that DRed can maintain it."""
+    if isinstance(relation, Fixpoint):
+        return relation
+    return Fixpoint((Definition(name, relation.columns, relation),), name, distinct=True)
+
+
+def _relation(definition: Definition, together: tuple[Definition, ...], recursive: bool) -> Relation:
+    if recursive:
+        return Fixpoint(together, definition.name, distinct=True)
+    return Distinct(definition.body)
+
+
+def _definition(
+    name: str, program: Program, known: Mapping[str, Signature], types: Types, recursive: frozenset[str]
+) -> Definition:
+    columns = known[name].columns
+    translation = Translation(known, types, recursive)
+    rules = program.rules_of(name)
+    given = facts([rule for rule in rules if not rule.body], columns)
+    bodies = [plan(translate_rule(rule, translation)) for rule in rules if rule.body]
+    return Definition(name, columns, union_all((*given, *bodies), columns))
