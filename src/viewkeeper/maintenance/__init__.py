@@ -1,0 +1,1 @@
+"""One strategy per algorithm; each answers the same three pure questions."""

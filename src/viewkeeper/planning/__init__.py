@@ -1,0 +1,1 @@
+"""Choosing a strategy, and the steps that are executed and explained alike."""

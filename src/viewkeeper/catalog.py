@@ -1,0 +1,174 @@
+"""The definitions that a warehouse holds: tables, and views with their options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from typing import Any
+
+from viewkeeper.algebra.schema import Column, ForeignKey, TableSchema, is_hidden
+from viewkeeper.errors import UnknownTable
+
+REFRESH_MODES = ("deferred", "on_commit")
+POLICIES = ("auto", "incremental", "strict", "full")
+
+
+@dataclass(frozen=True)
+class ViewDefinition:
+    """A materialized view: its text, its options, and the commit whose state it shows.
+
+    `position` is the version of the base tables that the stored rows are the answer for, and
+    `published` the version in which they were published; both None before the view is filled.
+    `state` names the hidden relations that its maintenance needs.
+    """
+
+    name: str
+    sql: str
+    columns: tuple[Column, ...]
+    tables: tuple[str, ...]
+    refresh: str = "deferred"
+    policy: str = "auto"
+    position: int | None = None
+    published: int | None = None
+    state: tuple[str, ...] = ()
+    properties: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def schema(self) -> TableSchema:
+        return TableSchema(self.name, self.columns, properties=self.properties)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "sql": self.sql,
+            "columns": [[c.name, c.type, c.nullable] for c in self.columns],
+            "tables": list(self.tables),
+            "refresh": self.refresh,
+            "policy": self.policy,
+            "position": self.position,
+            "published": self.published,
+            "state": list(self.state),
+            "properties": [list(pair) for pair in self.properties],
+        }
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> ViewDefinition:
+        return ViewDefinition(
+            name=data["name"],
+            sql=data["sql"],
+            columns=tuple(Column(*column) for column in data["columns"]),
+            tables=tuple(data["tables"]),
+            refresh=data["refresh"],
+            policy=data["policy"],
+            position=data["position"],
+            published=data["published"],
+            state=tuple(data["state"]),
+            properties=tuple((key, value) for key, value in data["properties"]),
+        )
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """Tables and views by name; names compare without regard to case, as Spark's do."""
+
+    tables: Mapping[str, TableSchema] = field(default_factory=dict)
+    views: Mapping[str, ViewDefinition] = field(default_factory=dict)
+
+    def spelled(self, name: str) -> str | None:
+        """The name as it was declared, or None."""
+        for known in (*self.tables, *self.views):
+            if known.lower() == name.lower():
+                return known
+        return None
+
+    def schema(self, name: str) -> TableSchema:
+        """The columns of a table or view; the front ends resolve names by it."""
+        known = self.spelled(name)
+        if known is None:
+            raise UnknownTable(f"There is no table or view named {name}.", hint=self._hint(name), table=name)
+        return self.tables[known] if known in self.tables else _visible(self.views[known].schema)
+
+    def _hint(self, name: str) -> str:
+        names = sorted((*self.tables, *self.views))
+        close = get_close_matches(name, names, n=1, cutoff=0.6)
+        if close:
+            return f"Did you mean {close[0]}?"
+        return f"Known names: {', '.join(names[:10])}." if names else "The warehouse is empty."
+
+    def with_table(self, schema: TableSchema) -> Catalog:
+        return replace(self, tables={**self.tables, schema.name: schema})
+
+    def with_view(self, view: ViewDefinition) -> Catalog:
+        return replace(self, views={**self.views, view.name: view})
+
+    def without(self, name: str) -> Catalog:
+        return Catalog(
+            {n: t for n, t in self.tables.items() if n != name},
+            {n: v for n, v in self.views.items() if n != name},
+        )
+
+    def dependents(self, name: str) -> tuple[str, ...]:
+        """The views that read a relation directly."""
+        return tuple(view.name for view in self.views.values() if name in view.tables)
+
+    def in_order(self) -> tuple[ViewDefinition, ...]:
+        """Every view after the views that it reads."""
+        done: dict[str, ViewDefinition] = {}
+
+        def visit(view: ViewDefinition) -> None:
+            if view.name in done:
+                return
+            for table in view.tables:
+                if table in self.views:
+                    visit(self.views[table])
+            done[view.name] = view
+
+        for view in self.views.values():
+            visit(view)
+        return tuple(done.values())
+
+    def base_tables(self, view: ViewDefinition) -> frozenset[str]:
+        """The base tables below a view, through the views that it reads."""
+        found: set[str] = set()
+        for name in view.tables:
+            found |= self.base_tables(self.views[name]) if name in self.views else {name}
+        return frozenset(found)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "tables": [_table_to_json(table) for table in self.tables.values()],
+            "views": [view.to_json() for view in self.views.values()],
+        }
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Catalog:
+        tables = [_table_from_json(table) for table in data["tables"]]
+        views = [ViewDefinition.from_json(view) for view in data["views"]]
+        return Catalog({t.name: t for t in tables}, {v.name: v for v in views})
+
+
+def _visible(schema: TableSchema) -> TableSchema:
+    return replace(schema, columns=tuple(c for c in schema.columns if not is_hidden(c.name)))
+
+
+def _table_to_json(table: TableSchema) -> dict[str, Any]:
+    return {
+        "name": table.name,
+        "columns": [[c.name, c.type, c.nullable] for c in table.columns],
+        "key": list(table.key),
+        "foreign_keys": [[list(f.columns), f.table, list(f.referenced)] for f in table.foreign_keys],
+        "properties": [list(pair) for pair in table.properties],
+    }
+
+
+def _table_from_json(data: Mapping[str, Any]) -> TableSchema:
+    return TableSchema(
+        name=data["name"],
+        columns=tuple(Column(*column) for column in data["columns"]),
+        key=tuple(data["key"]),
+        foreign_keys=tuple(
+            ForeignKey(tuple(own), table, tuple(theirs)) for own, table, theirs in data["foreign_keys"]
+        ),
+        properties=tuple((key, value) for key, value in data["properties"]),
+    )

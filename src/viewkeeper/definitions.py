@@ -1,0 +1,269 @@
+"""Creating, changing and dropping tables and views. Each is one commit, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from viewkeeper.algebra.schema import Column, TableSchema
+from viewkeeper.catalog import REFRESH_MODES, Catalog, ViewDefinition
+from viewkeeper.draft import Draft
+from viewkeeper.errors import (
+    AlreadyExists,
+    DependencyError,
+    InvalidChange,
+    InvalidOption,
+    InvalidSQL,
+    NotFound,
+    UnknownColumn,
+)
+from viewkeeper.maintenance.strategy import View
+from viewkeeper.names import checked, checked_columns
+from viewkeeper.planning.planner import POLICIES
+from viewkeeper.publish import publish
+from viewkeeper.refresh import refresh_views
+from viewkeeper.spark.analysis import analysed_columns, stored_columns
+from viewkeeper.spark.load import loaded_table
+from viewkeeper.spark.relations import new_relation
+from viewkeeper.sql.splice import tables_read
+from viewkeeper.storage.commits import Entry
+from viewkeeper.views import compiled
+from viewkeeper.workspace import Workspace
+
+
+def create_table(
+    work: Workspace, schema: TableSchema | str, rows: Any = None, key: Sequence[str] = (), check: bool = True
+) -> int:
+    """A table, empty or filled from rows; a name alone takes its columns from the rows."""
+    name = checked(schema if isinstance(schema, str) else schema.name, "table")
+
+    def build(base: Entry) -> Draft:
+        _must_be_free(base.catalog, name)
+        draft = Draft(base, f"create table {name}")
+        loaded = loaded_table(work.engine, draft, schema, rows, tuple(key), check, _checked_schema)
+        draft.catalog = draft.catalog.with_table(loaded.schema)
+        draft.put(name, loaded.state)
+        return draft
+
+    return publish(work.log, build).version
+
+
+def _checked_schema(schema: TableSchema, catalog: Catalog) -> TableSchema:
+    """The schema when its names are fine and its keys name columns that exist."""
+    if not schema.columns:
+        raise InvalidSQL(f"The table {schema.name} has no columns.", hint="Give it at least one.")
+    checked_columns(schema.names, schema.name)
+    own = tuple(_column(schema, name).name for name in schema.key)
+    for reference in schema.foreign_keys:
+        target = schema if reference.table.lower() == schema.name.lower() else catalog.schema(reference.table)
+        for column in reference.columns:
+            _column(schema, column)
+        if {c.lower() for c in reference.referenced} != {c.lower() for c in target.key}:
+            raise InvalidSQL(
+                f"A foreign key of {schema.name} refers to {target.name} ({', '.join(reference.referenced)}).",
+                f"The primary key of {target.name} is ({', '.join(target.key)}).",
+                "Refer to the primary key.",
+                table=schema.name,
+            )
+    not_null = {name.lower() for name in own}
+    columns = tuple(replace(c, nullable=c.nullable and c.name.lower() not in not_null) for c in schema.columns)
+    references = tuple(
+        replace(
+            r,
+            table=catalog.spelled(r.table) or schema.name,
+            columns=tuple(_column(schema, c).name for c in r.columns),
+        )
+        for r in schema.foreign_keys
+    )
+    return replace(schema, columns=columns, key=own, foreign_keys=references)
+
+
+def _column(schema: TableSchema, name: str) -> Column:
+    try:
+        return schema.column(name)
+    except KeyError:
+        raise UnknownColumn(
+            f"{schema.name} has no column {name}.",
+            f"It has {', '.join(schema.names)}.",
+            table=schema.name,
+            columns=[name],
+        ) from None
+
+
+def create_view(
+    work: Workspace,
+    name: str,
+    sql: str,
+    refresh: str = "deferred",
+    policy: str = "auto",
+    populate: bool = True,
+    properties: Sequence[tuple[str, str]] = (),
+) -> int:
+    """A materialized view, filled at once unless `populate` is false."""
+    checked(name, "view")
+    _must_be_one_of("refresh", refresh, REFRESH_MODES)
+    _must_be_one_of("policy", policy, POLICIES)
+
+    def build(base: Entry) -> Draft:
+        _must_be_free(base.catalog, name)
+        draft = Draft(base, f"create view {name}")
+        _define(work, draft, ViewDefinition(name, sql, (), (), refresh, policy, properties=tuple(properties)))
+        if populate:
+            reports = refresh_views(work, draft, [name], policy=None)
+            draft.report["views"] = [report.to_dict() for report in reports]
+        return draft
+
+    return publish(work.log, build).version
+
+
+def alter_view(work: Workspace, name: str, sql: str) -> int:
+    """Gives a view another query; views that read it must still be valid over its columns."""
+
+    def build(base: Entry) -> Draft:
+        known = view_named(base.catalog, name)
+        draft = Draft(base, f"alter view {known.name}")
+        for relation in (known.name, *known.state):
+            draft.relations.pop(relation, None)
+        _must_not_read_itself(base.catalog, known.name, sql)
+        _define(work, draft, replace(known, sql=sql, position=None, published=None, state=()))
+        _check_dependents(draft, known.name)
+        reports = refresh_views(work, draft, [known.name], policy=None)
+        draft.report["views"] = [report.to_dict() for report in reports]
+        return draft
+
+    return publish(work.log, build).version
+
+
+def drop(work: Workspace, name: str, cascade: bool = False, missing_ok: bool = False, kind: str = "") -> int:
+    """Drops a table or view; with `cascade` also the views that read it."""
+
+    def build(base: Entry) -> Draft | None:
+        known = base.catalog.spelled(name)
+        if known is None and missing_ok:
+            return None
+        if known is None or not _is_kind(base.catalog, known, kind):
+            raise NotFound(f"There is no {kind or 'table or view'} named {name}.", table=name)
+        doomed = _with_dependents(base.catalog, known)
+        if len(doomed) > 1 and not cascade:
+            raise DependencyError(
+                f"{known} cannot be dropped.",
+                f"These views read it: {', '.join(doomed[1:])}.",
+                "Drop them first, or use CASCADE.",
+                table=known,
+            )
+        _must_not_be_referenced(base.catalog, known)
+        draft = Draft(base, f"drop {known}")
+        for one in doomed:
+            for state in base.catalog.views[one].state if one in base.catalog.views else ():
+                draft.drop(state)
+            draft.drop(one)
+        return draft
+
+    return publish(work.log, build).version
+
+
+def view_named(catalog: Catalog, name: str) -> ViewDefinition:
+    known = catalog.spelled(name)
+    if known is None or known not in catalog.views:
+        raise NotFound(
+            f"There is no view named {name}.",
+            f"Views: {', '.join(catalog.views) or 'none'}.",
+            view=name,
+        )
+    return catalog.views[known]
+
+
+def table_named(catalog: Catalog, name: str) -> TableSchema:
+    """The base table of this name; views cannot be changed by hand."""
+    known = catalog.spelled(name)
+    if known is not None and known in catalog.views:
+        raise InvalidChange(
+            f"{known} is a view; its rows follow from its tables.",
+            f"It reads {', '.join(catalog.views[known].tables)}.",
+            "Change these tables instead.",
+            view=known,
+        )
+    return catalog.schema(name)
+
+
+def _define(work: Workspace, draft: Draft, definition: ViewDefinition) -> None:
+    """Checks the query, asks Spark for its types, and makes the relations that it needs."""
+    tables = tuple(_spelled(draft.catalog, table) for table in tables_read(definition.sql))
+    columns = analysed_columns(work.engine, draft, definition.sql)
+    checked_columns([c.name for c in columns], f"The view {definition.name}")
+    definition = replace(definition, tables=tables, columns=columns)
+    view = compiled(definition, draft.catalog)
+    _make_relations(work, draft, view)
+    draft.put_view(replace(definition, state=tuple(s.name for s in view.strata[:-1])))
+
+
+def _make_relations(work: Workspace, draft: Draft, view: View) -> None:
+    for stratum in view.strata:
+        columns = stored_columns(work.engine, draft, stratum, view.columns)
+        state = new_relation(work.engine, stratum.name, columns, draft.version, merge_spec=stratum.merge)
+        draft.put(stratum.name, state)
+
+
+def _spelled(catalog: Catalog, name: str) -> str:
+    return catalog.schema(name).name
+
+
+def _check_dependents(draft: Draft, name: str) -> None:
+    for dependent in draft.catalog.dependents(name):
+        compiled(draft.catalog.views[dependent], draft.catalog)
+
+
+def _must_not_read_itself(catalog: Catalog, name: str, sql: str) -> None:
+    below = _with_dependents(catalog, name)
+    for table in tables_read(sql):
+        known = catalog.spelled(table)
+        if known in below:
+            raise DependencyError(
+                f"The view {name} would depend on itself.",
+                f"Its new query reads {known}.",
+                "Use WITH RECURSIVE for recursion.",
+                view=name,
+            )
+
+
+def _with_dependents(catalog: Catalog, name: str) -> tuple[str, ...]:
+    """The relation, then every view that reads it, directly or through others."""
+    found = {name: None}
+    for view in catalog.in_order():
+        if any(table in found for table in view.tables):
+            found.setdefault(view.name)
+    return tuple(found)
+
+
+def _is_kind(catalog: Catalog, name: str, kind: str) -> bool:
+    return kind == "" or name in (catalog.views if kind == "view" else catalog.tables)
+
+
+def _must_be_free(catalog: Catalog, name: str) -> None:
+    known = catalog.spelled(name)
+    if known is not None:
+        kind = "view" if known in catalog.views else "table"
+        raise AlreadyExists(f"A {kind} named {known} exists.", hint="Choose another name, or drop it first.")
+
+
+def _must_be_one_of(option: str, value: str, allowed: Sequence[str]) -> None:
+    if value not in allowed:
+        raise InvalidOption(
+            f"{option} cannot be {value!r}.", f"It is one of {', '.join(allowed)}.", "Choose one of these."
+        )
+
+
+def _must_not_be_referenced(catalog: Catalog, name: str) -> None:
+    children = [
+        table.name
+        for table in catalog.tables.values()
+        if table.name != name and any(key.table == name for key in table.foreign_keys)
+    ]
+    if children:
+        raise DependencyError(
+            f"{name} cannot be dropped.",
+            f"Foreign keys of {', '.join(children)} refer to it.",
+            "Drop these tables first.",
+            table=name,
+        )

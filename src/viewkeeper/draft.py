@@ -1,0 +1,63 @@
+"""The next state of a warehouse while it is being made: nothing of it exists before its commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from viewkeeper.catalog import Catalog, ViewDefinition
+from viewkeeper.storage.commits import Entry
+from viewkeeper.storage.relation import DataFile, Layer, RelationState
+
+
+@dataclass
+class Draft:
+    """A mutable builder of the entry that follows `base`."""
+
+    base: Entry
+    operation: str
+    catalog: Catalog = field(init=False)
+    relations: dict[str, RelationState] = field(init=False)
+    report: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.catalog = self.base.catalog
+        self.relations = dict(self.base.relations)
+
+    @property
+    def version(self) -> int:
+        return self.base.version + 1
+
+    @property
+    def position(self) -> int:
+        """The version whose base tables the draft has: its own when it changes some itself."""
+        tables = self.catalog.tables
+        changed = any(self.relations.get(name) != self.base.relations.get(name) for name in tables)
+        return self.version if changed else self.base.version
+
+    def append(self, name: str, files: Iterable[DataFile], replaces: bool = False) -> None:
+        """Adds a layer to a relation; a change of no rows leaves it as it was."""
+        layer = Layer(self.version, tuple(files), replaces)
+        if not layer.rows:
+            return
+        state = self.relations[name]
+        self.relations[name] = replace(
+            state, overlay=(*state.overlay, layer), log=(*state.log, layer)
+        )
+
+    def put(self, name: str, state: RelationState) -> None:
+        self.relations[name] = state
+
+    def put_view(self, view: ViewDefinition) -> None:
+        self.catalog = self.catalog.with_view(view)
+
+    def drop(self, name: str) -> None:
+        self.catalog = self.catalog.without(name)
+        self.relations.pop(name, None)
+
+    def changed_relations(self) -> tuple[str, ...]:
+        return tuple(n for n, s in self.relations.items() if self.base.relations.get(n) != s)
+
+    def entry(self) -> Entry:
+        return Entry(self.version, self.catalog, self.relations, self.operation, report=self.report)

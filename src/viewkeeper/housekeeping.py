@@ -1,0 +1,75 @@
+"""Compaction, and removal of what no retained version names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from viewkeeper.draft import Draft
+from viewkeeper.errors import InvalidOption, NotFound
+from viewkeeper.publish import publish
+from viewkeeper.spark.relations import fold
+from viewkeeper.storage.commits import Entry
+from viewkeeper.storage.delta_log import main_files
+from viewkeeper.storage.objects import join
+from viewkeeper.workspace import Workspace
+
+_DATA = re.compile(r"relations/[^/]+/data/.*")
+
+
+def compact(work: Workspace, names: Iterable[str]) -> int:
+    """Folds the layers of relations into their mains; what they hold does not change."""
+    names = tuple(names)
+
+    def build(base: Entry) -> Draft | None:
+        draft = Draft(base, "compact")
+        for number, name in enumerate(_relations(base, names)):
+            work.progress("compact", name, number, len(names))
+            fold(work.engine, draft, name, forced=True)
+        return draft if draft.changed_relations() else None
+
+    return publish(work.log, build).version
+
+
+def _relations(entry: Entry, names: tuple[str, ...]) -> list[str]:
+    found = []
+    for name in names or (*entry.catalog.tables, *entry.catalog.views):
+        known = entry.catalog.spelled(name)
+        if known is None:
+            raise NotFound(f"There is no table or view named {name}.", table=name)
+        view = entry.catalog.views.get(known)
+        found += [known, *(view.state if view else ())]
+    return found
+
+
+def vacuum(work: Workspace, keep: int = 20) -> int:
+    """Forgets all but the newest `keep` versions and those that views need; returns files removed."""
+    if keep < 1:
+        raise InvalidOption(f"keep cannot be {keep}.", hint="Keep at least one version.")
+    versions = work.log.versions()
+    newest = work.log.latest()
+    needed = {v for view in newest.catalog.views.values() for v in (view.position, view.published) if v}
+    retained = sorted(set(versions[-keep:]) | (needed & set(versions)))
+    forgotten = [version for version in versions if version not in retained]
+    named = set().union(*(_files(work, work.log.entry(version)) for version in retained))
+    work.log.forget(forgotten)
+    present = [path for path, _ in work.log.folder.list("relations")]
+    garbage = [path for path in present if path not in named and _is_garbage(path, named)]
+    work.log.folder.delete(garbage)
+    return len(garbage)
+
+
+def _is_garbage(path: str, named: set[str]) -> bool:
+    """Data files, and everything of relations that no retained version has."""
+    folder = "/".join(path.split("/")[:2])
+    return bool(_DATA.match(path)) or folder not in {"/".join(p.split("/")[:2]) for p in named}
+
+
+def _files(work: Workspace, entry: Entry) -> set[str]:
+    found = set()
+    for state in entry.relations.values():
+        main = main_files(work.log.folder.delta_address(state.folder), state.main_version)
+        layers = [file for layer in (*state.overlay, *state.log) for file in layer.files]
+        found |= {join(state.folder, file.path) for file in (*main, *layers)}
+        found.add(join(state.folder, "_delta_log"))
+    return found

@@ -1,0 +1,140 @@
+"""Looking at a warehouse: status, history, and verification of views."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from viewkeeper.catalog import ViewDefinition
+from viewkeeper.definitions import view_named
+from viewkeeper.draft import Draft
+from viewkeeper.refresh import batch_of, inputs_seen, stale_views
+from viewkeeper.spark.compare import Difference, compare
+from viewkeeper.spark.execute import Execution
+from viewkeeper.storage.commits import Entry
+from viewkeeper.storage.relation import RelationState
+from viewkeeper.views import compiled
+from viewkeeper.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Status:
+    """One table or view: where it stands and how large it is."""
+
+    name: str
+    kind: str
+    version: int | None
+    stale: bool
+    commits_behind: int
+    rows_behind: int
+    main_rows: int
+    layers: int
+    layer_rows: int
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class HistoryEntry:
+    """One commit in which a view was refreshed or defined."""
+
+    version: int
+    written: str
+    operation: str
+    report: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Whether a view equals its recomputation; true when it does.
+
+    `extra` rows are stored and should not be, `missing` rows should be and are not; each has the
+    column `__count`. Floats are compared with a relative tolerance.
+    """
+
+    view: str
+    extra: tuple[dict[str, Any], ...]
+    missing: tuple[dict[str, Any], ...]
+    tolerance: float | None
+
+    def __bool__(self) -> bool:
+        return not self.extra and not self.missing
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "equal": bool(self)}
+
+
+def status(work: Workspace) -> list[Status]:
+    """Every table, then every view."""
+    entry = work.log.latest()
+    stale = set(stale_views(work, entry))
+    tables = [_table_status(entry, name) for name in entry.catalog.tables]
+    return tables + [_view_status(work, entry, view, view.name in stale) for view in entry.catalog.in_order()]
+
+
+def _table_status(entry: Entry, name: str) -> Status:
+    state = entry.relations[name]
+    return _status(name, "table", entry.version, False, 0, 0, state)
+
+
+def _view_status(work: Workspace, entry: Entry, view: ViewDefinition, stale: bool) -> Status:
+    state = entry.relations[view.name]
+    if view.position is None:
+        return _status(view.name, "view", None, True, 0, 0, state)
+    batch = batch_of(Draft(entry, ""), view, inputs_seen(work.log, view))
+    rows = sum(change.rows for change in batch.changes.values()) if batch else 0
+    behind = _commits_behind(entry, view)
+    return _status(view.name, "view", view.position, stale, behind, rows, state)
+
+
+def _commits_behind(entry: Entry, view: ViewDefinition) -> int:
+    commits = {
+        layer.commit
+        for name in entry.catalog.base_tables(view)
+        for layer in entry.relations[name].log
+        if view.position is not None and layer.commit > view.position
+    }
+    return len(commits)
+
+
+def _status(
+    name: str, kind: str, version: int | None, stale: bool, commits: int, rows: int, state: RelationState
+) -> Status:
+    return Status(
+        name, kind, version, stale, commits, rows, state.main_rows, len(state.overlay), state.overlay_rows
+    )
+
+
+def history(work: Workspace, name: str) -> list[HistoryEntry]:
+    """The commits that concerned a view, oldest first, with what each did to it."""
+    view = view_named(work.log.latest().catalog, name).name
+    found = []
+    for version in work.log.versions():
+        entry = work.log.entry(version)
+        reports = [r for r in entry.report.get("views", []) if r["view"] == view]
+        if reports or entry.operation.endswith(f"view {view}"):
+            report = reports[0] if reports else {}
+            found.append(HistoryEntry(version, entry.written, entry.operation, report))
+    return found
+
+
+def verify(work: Workspace, name: str) -> Verification:
+    """Recomputes a view at the state that it shows and compares as bags, both ways."""
+    entry = work.log.latest()
+    view = view_named(entry.catalog, name)
+    seen = inputs_seen(work.log, view)
+    past = Draft(Entry(entry.version, entry.catalog, {**entry.relations, **seen}), "verify")
+    top = compiled(view, entry.catalog).top
+    execution = Execution(work.engine, past, {})
+    expected = execution.query_of(top.query, view.sql).select(*[c.name for c in view.columns])
+    stored = work.reader.visible(entry.relations[view.name])
+    work.progress("verify", view.name, 0, 1)
+    found: Difference = compare(work.engine, stored, expected)
+    work.progress("verify", view.name, 1, 1)
+    return Verification(view.name, found.only_left, found.only_right, found.tolerance)
+

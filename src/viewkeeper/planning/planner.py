@@ -1,0 +1,52 @@
+"""Which strategy maintains a view through a batch: the first that does not refuse, by policy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from viewkeeper.errors import CannotMaintain, InvalidOption
+from viewkeeper.maintenance.recompute import Recompute
+from viewkeeper.maintenance.strategy import Batch, Strategy, View
+from viewkeeper.report import Reason
+
+RECOMPUTE = Recompute()
+STRATEGIES: tuple[Strategy, ...] = ()
+
+POLICIES = ("auto", "incremental", "strict", "full")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The strategy taken, why, and why not the others."""
+
+    strategy: Strategy
+    reason: Reason
+    rejected: tuple[tuple[str, Reason], ...] = ()
+
+
+def choose(view: View, batch: Batch, policy: str) -> Choice:
+    """The choice for one view and one batch."""
+    if policy not in POLICIES:
+        raise InvalidOption(f"There is no policy {policy!r}.", f"Policies are {', '.join(POLICIES)}.")
+    if policy == "full":
+        return Choice(RECOMPUTE, Reason("policy-full", "The policy asks for recomputation."))
+    rejected: list[tuple[str, Reason]] = []
+    for strategy in STRATEGIES:
+        refusal = strategy.refuse(view, batch)
+        if refusal is None:
+            return Choice(strategy, Reason("incremental", "Only the change is computed."), tuple(rejected))
+        rejected.append((strategy.name, refusal))
+    return _fall_back(view, policy, tuple(rejected))
+
+
+def _fall_back(view: View, policy: str, rejected: tuple[tuple[str, Reason], ...]) -> Choice:
+    last = rejected[-1][1] if rejected else Reason("no-strategy", "No incremental strategy applies.")
+    if policy == "strict":
+        raise CannotMaintain(
+            f"{view.name} cannot be maintained incrementally.",
+            "\n".join(f"{name}: {reason}" for name, reason in rejected) or str(last),
+            "Use the policy incremental or auto, or change the view.",
+            view=view.name,
+            code=last.code,
+        )
+    return Choice(RECOMPUTE, last, rejected)

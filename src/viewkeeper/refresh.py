@@ -1,0 +1,159 @@
+"""The life of a refresh: which views are stale, what changed for each, how it is maintained.
+
+Works on a draft; the caller publishes it. Views come after the views that they read.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from viewkeeper.catalog import ViewDefinition
+from viewkeeper.draft import Draft
+from viewkeeper.maintenance.strategy import Batch, TableChange, View
+from viewkeeper.planning.planner import Choice, choose
+from viewkeeper.publish import publish
+from viewkeeper.report import Reason, Report, ViewReport
+from viewkeeper.spark.execute import Execution, layers_between
+from viewkeeper.storage.commits import Entry, WarehouseLog
+from viewkeeper.storage.relation import RelationState
+from viewkeeper.views import compiled
+from viewkeeper.workspace import Workspace
+
+UNCHANGED = Reason("unchanged", "Nothing that the view reads has changed.")
+
+
+def refresh(work: Workspace, names: Iterable[str], policy: str | None) -> Report:
+    """Refreshes the named views, or every stale one, as one atomic commit."""
+    before, started = work.engine.actions, time.perf_counter()
+    names = tuple(names)
+    reports: list[ViewReport] = []
+
+    def build(base: Entry) -> Draft | None:
+        reports.clear()
+        draft = Draft(base, "refresh")
+        chosen = names or (tuple(base.catalog.views) if policy == "full" else stale_views(work, base))
+        reports.extend(refresh_views(work, draft, chosen, policy))
+        if all(report.strategy == "none" for report in reports) and not stale_views(work, base):
+            return None
+        draft.report["views"] = [report.to_dict() for report in reports]
+        return draft
+
+    entry = publish(work.log, build)
+    seconds = time.perf_counter() - started
+    return Report(tuple(reports), entry.version, work.engine.actions - before, 0.0, seconds)
+
+
+def refresh_views(
+    work: Workspace, draft: Draft, names: Iterable[str], policy: str | None
+) -> list[ViewReport]:
+    """Brings the views, and the views that they read, to the draft's state of the base tables."""
+    order = with_ancestors(draft, names)
+    reports = []
+    for number, definition in enumerate(order):
+        work.progress("refresh", definition.name, number, len(order))
+        reports.append(_refresh_view(work, draft, definition, policy))
+    work.progress("refresh", "", len(order), len(order))
+    return reports
+
+
+def with_ancestors(draft: Draft, names: Iterable[str]) -> tuple[ViewDefinition, ...]:
+    """The named views and every view that they read, in an order that can be worked through."""
+    wanted: set[str] = set()
+
+    def visit(name: str) -> None:
+        if name in draft.catalog.views and name not in wanted:
+            wanted.add(name)
+            for table in draft.catalog.views[name].tables:
+                visit(table)
+
+    for name in names:
+        visit(name)
+    return tuple(view for view in draft.catalog.in_order() if view.name in wanted)
+
+
+def _refresh_view(
+    work: Workspace, draft: Draft, definition: ViewDefinition, policy: str | None
+) -> ViewReport:
+    started = time.perf_counter()
+    view = compiled(definition, draft.catalog)
+    old = inputs_seen(work.log, definition)
+    batch = batch_of(draft, definition, old)
+    if batch is not None and not batch.changes and policy != "full":
+        _publish_position(draft, definition)
+        return ViewReport(definition.name, "none", UNCHANGED, seconds=time.perf_counter() - started)
+    choice = _choice(view, batch, policy or definition.policy)
+    execution = Execution(work.engine, draft, old)
+    execution.run(choice.strategy.plan(view, batch or Batch({}, {})))
+    _publish_position(draft, definition)
+    seconds = time.perf_counter() - started
+    return ViewReport(
+        definition.name, choice.strategy.name, choice.reason, execution.rows_read, execution.rows_written, seconds
+    )
+
+
+def _choice(view: View, batch: Batch | None, policy: str) -> Choice:
+    if batch is None:
+        first = choose(view, Batch({}, {}), "full")
+        return replace(first, reason=Reason("first-fill", "The view is filled for the first time."))
+    return choose(view, batch, policy)
+
+
+def inputs_seen(log: WarehouseLog, definition: ViewDefinition) -> dict[str, RelationState]:
+    """The inputs of a view as it last read them, and its own stored relations; empty before that."""
+    if definition.position is None or definition.published is None:
+        return {}
+    at_position, at_publication = log.entry(definition.position), log.entry(definition.published)
+    seen = {}
+    for name in definition.tables:
+        entry = at_publication if name in at_publication.catalog.views else at_position
+        if name in entry.relations:
+            seen[name] = entry.relations[name]
+    return seen
+
+
+def batch_of(
+    draft: Draft, definition: ViewDefinition, old: Mapping[str, RelationState]
+) -> Batch | None:
+    """What changed for the view since its last refresh; None before its first."""
+    if definition.position is None:
+        return None
+    changes = {}
+    for name in definition.tables:
+        change = _change(old.get(name), draft.relations[name])
+        if change is not None:
+            changes[name] = change
+    sizes = {name: draft.relations[name].main_rows for name in definition.tables}
+    return Batch(changes, sizes)
+
+
+def _change(old: RelationState | None, new: RelationState) -> TableChange | None:
+    if old is None or old.folder != new.folder or new.complete_since > _newest(old):
+        return TableChange(new.main_rows, only_inserts=False, replaced=True)
+    layers = layers_between(old, new)
+    if not layers:
+        return None
+    inserts = new.merge is None and all(layer.only_inserts for layer in layers)
+    return TableChange(sum(layer.rows for layer in layers), inserts)
+
+
+def _newest(state: RelationState) -> int:
+    return max([state.complete_since, *(layer.commit for layer in state.log)])
+
+
+def _publish_position(draft: Draft, definition: ViewDefinition) -> None:
+    """The view now shows the draft's base tables; it becomes visible with the draft's entry."""
+    view = replace(definition, position=draft.position, published=draft.version)
+    draft.put_view(view)
+
+
+def stale_views(work: Workspace, entry: Entry) -> tuple[str, ...]:
+    """Views that are not filled yet, or whose inputs changed since they were."""
+    draft = Draft(entry, "")
+    stale: set[str] = set()
+    for view in entry.catalog.in_order():
+        batch = batch_of(draft, view, inputs_seen(work.log, view))
+        if batch is None or batch.changes or any(table in stale for table in view.tables):
+            stale.add(view.name)
+    return tuple(view.name for view in entry.catalog.in_order() if view.name in stale)

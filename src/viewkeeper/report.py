@@ -1,0 +1,71 @@
+"""What a refresh did: one entry per view, and totals for the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, overload
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a strategy was chosen or refused: a code for programs, a sentence for people."""
+
+    code: str
+    sentence: str
+
+    def __str__(self) -> str:
+        return f"{self.sentence} [{self.code}]"
+
+
+@dataclass(frozen=True)
+class ViewReport:
+    """One view's part of a refresh."""
+
+    view: str
+    strategy: str
+    reason: Reason
+    rows_read: int = 0
+    rows_written: int = 0
+    seconds: float = 0.0
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "details": dict(self.details)}
+
+
+@dataclass(frozen=True)
+class Report(Sequence[ViewReport]):
+    """A whole refresh; a sequence of its views' reports, in the order of the work."""
+
+    views: tuple[ViewReport, ...]
+    version: int
+    actions: int = 0
+    propagate_seconds: float = 0.0
+    refresh_seconds: float = 0.0
+
+    @overload
+    def __getitem__(self, index: int) -> ViewReport: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[ViewReport, ...]: ...
+    def __getitem__(self, index: int | slice) -> ViewReport | tuple[ViewReport, ...]:
+        return self.views[index]
+
+    def __len__(self) -> int:
+        return len(self.views)
+
+    def __iter__(self) -> Iterator[ViewReport]:
+        return iter(self.views)
+
+    def of(self, view: str) -> ViewReport:
+        """The report of one view, by name."""
+        return next(entry for entry in self.views if entry.view.lower() == view.lower())
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "version": self.version,
+            "actions": self.actions,
+            "propagate_seconds": self.propagate_seconds,
+            "refresh_seconds": self.refresh_seconds,
+            "views": [entry.to_dict() for entry in self.views],
+        }

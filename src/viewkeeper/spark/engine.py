@@ -1,0 +1,144 @@
+"""Runs SQL text over files: reads, writes, and counts the Spark actions that it takes."""
+
+from __future__ import annotations
+
+import re
+import threading
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+
+from pyspark.errors import AnalysisException, ParseException, PySparkException
+from pyspark.sql import DataFrame, Row, SparkSession
+
+from viewkeeper.algebra.relations import Relation
+from viewkeeper.algebra.schema import COUNT, Column
+from viewkeeper.errors import InvalidSQL, MissingFile, ViewkeeperError, WrongType
+from viewkeeper.spark.session import settings
+from viewkeeper.sql.render import SPARK, render, state_name
+from viewkeeper.storage.footers import written_files
+from viewkeeper.storage.objects import Folder, join
+from viewkeeper.storage.relation import DataFile
+
+SMALL = 200_000
+"""A result of at most this many rows is written as one file."""
+
+_MISSING = re.compile(
+    r"(?:(?:file:)?(/[^\s'\"]+?\.parquet)).*(?:does not exist|is not a Parquet file|not found)|"
+    r"(?:does not exist|FileNotFound|PATH_NOT_FOUND|is not a Parquet file|FAILED_READ_FILE).*?((?:file:)?/[^\s'\"]+?\.parquet)",
+    re.S,
+)
+
+
+class Engine:
+    """One Spark session at work for one warehouse."""
+
+    def __init__(self, spark: SparkSession, folder: Folder) -> None:
+        self.spark = spark
+        self.folder = folder
+        self.actions = 0
+        self._lock = threading.Lock()
+
+    def settings(self) -> AbstractContextManager[None]:
+        return settings(self.spark)
+
+    def files(self, relation: str, files: Iterable[DataFile], columns: Sequence[Column]) -> DataFrame:
+        """The rows of some Parquet files, with the given columns; no job, no inference."""
+        paths = [self.folder.address(join(relation, file.path)) for file in files]
+        if not paths:
+            return self.empty(columns)
+        with self.settings():
+            try:
+                return self.spark.read.schema(ddl(columns)).parquet(*paths)
+            except PySparkException as error:
+                raise translated(error) from error
+
+    def empty(self, columns: Sequence[Column]) -> DataFrame:
+        return self.spark.createDataFrame([], ddl(columns))
+
+    def plan(self, rel: Relation, frames: Mapping[str, DataFrame]) -> DataFrame:
+        """A plan with explicit counts; `frames` holds its leaves by the names that SQL gives them."""
+        return self.text(render(rel, SPARK, lambda leaf: slot(state_name(leaf)), pretty=False), frames)
+
+    def text(self, sql: str, frames: Mapping[str, DataFrame]) -> DataFrame:
+        """SQL in which `slot(name)` stands for the DataFrame of that name; no view stays behind."""
+        text = sql.replace("{", "{{").replace("}", "}}")
+        used = {}
+        for name, frame in frames.items():
+            mark = slot(name)
+            if mark in text:
+                text = re.sub(rf"\b{mark}\b", f"{{{mark}}}", text)
+                used[mark] = frame
+        with self.settings():
+            try:
+                return self.spark.sql(text, **used)
+            except (AnalysisException, ParseException) as error:
+                raise translated(error) from error
+
+    def write(self, frame: DataFrame, relation: str, rows: int | None = None) -> tuple[DataFile, ...]:
+        """Writes a DataFrame below a relation's folder; one action. Nothing names the files yet."""
+        batch = join("data", uuid.uuid4().hex)
+        if rows is not None and rows <= SMALL:
+            frame = frame.coalesce(1)
+        self.count_action()
+        with self.settings():
+            try:
+                frame.write.mode("append").parquet(self.folder.address(join(relation, batch)))
+            except PySparkException as error:
+                raise translated(error) from error
+        return written_files(self.folder, relation, batch)
+
+    def rows(self, frame: DataFrame, limit: int) -> list[Row]:
+        """At most `limit` rows on the driver; one action."""
+        self.count_action()
+        with self.settings():
+            try:
+                return frame.limit(limit).collect()
+            except PySparkException as error:
+                raise translated(error) from error
+
+    def count_action(self) -> None:
+        with self._lock:
+            self.actions += 1
+
+
+def ddl(columns: Sequence[Column]) -> str:
+    """The columns as Spark's DDL text; files may hold more columns than asked for."""
+    return ", ".join(f"`{c.name}` {c.type}" for c in columns)
+
+
+def counted(columns: Sequence[Column]) -> tuple[Column, ...]:
+    return (*columns, Column(COUNT, "bigint", nullable=False))
+
+
+def columns_of(frame: DataFrame) -> tuple[Column, ...]:
+    fields = frame.schema.fields
+    return tuple(Column(f.name, f.dataType.simpleString(), f.nullable) for f in fields)
+
+
+def translated(error: PySparkException) -> ViewkeeperError:
+    """Spark's error as ours: it names the file or the place in the user's SQL."""
+    text = str(error)
+    missing = _MISSING.search(text)
+    if missing:
+        path = missing.group(1) or missing.group(2)
+        return MissingFile(
+            f"The data file {path} is missing or damaged.",
+            text.splitlines()[0],
+            "Restore the file from a backup, or read an earlier version.",
+        )
+    condition = error.getCondition() if hasattr(error, "getCondition") else None
+    if isinstance(error, (AnalysisException, ParseException)):
+        return InvalidSQL("Spark does not accept this SQL.", text.strip(), code=condition)
+    if condition and condition.startswith(("CAST_", "NUMERIC_", "ARITHMETIC_", "CANNOT_PARSE")):
+        return WrongType("A value does not fit.", _first_lines(text), code=condition)
+    return ViewkeeperError("Spark could not run the job.", _first_lines(text), code=condition)
+
+
+def _first_lines(text: str) -> str:
+    return "\n".join(text.strip().splitlines()[:6])
+
+
+def slot(name: str) -> str:
+    """A name that no user's SQL holds, to be replaced by a DataFrame."""
+    return "vkslot_" + re.sub(r"\W", "_", name) + "_"

@@ -1,0 +1,155 @@
+"""Stored relations as DataFrames, at a pinned state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from viewkeeper.algebra.build import matching
+from viewkeeper.algebra.counts import weighted
+from viewkeeper.algebra.relations import Distinct, Negate, Reference, Relation, UnionAll
+from viewkeeper.algebra.schema import COUNT, Column, is_hidden
+from viewkeeper.spark.engine import Engine, counted
+from viewkeeper.storage import layers as merge
+from viewkeeper.storage.delta_log import main_files
+from viewkeeper.storage.footers import overlaps
+from viewkeeper.storage.relation import DataFile, Layer, RelationState
+
+Ranges = Mapping[str, tuple[Any, Any]]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A DataFrame, the rows held by the files behind it, and whether it carries `__count`."""
+
+    frame: DataFrame
+    rows: int
+    counted: bool = False
+
+
+class Reader:
+    """Reads relations of one engine's warehouse."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    def visible(self, state: RelationState) -> DataFrame:
+        """What a user sees: the merged rows, without the engine's own columns."""
+        frame = self.rows(state).frame
+        hidden = [name for name in frame.columns if is_hidden(name)]
+        return frame.drop(*hidden) if hidden else frame
+
+    def rows(self, state: RelationState, ranges: Ranges | None = None) -> Source:
+        """Main and overlay merged, one row per copy, with all stored columns."""
+        if state.merge is None:
+            return self._bag_rows(state, ranges)
+        main = self._main(state, ranges)
+        frame, rows = main.frame, main.rows
+        for replaces, run in _runs(state.overlay):
+            layer = self._layers(state, run, _layer_columns(state))
+            frame = self._merge_run(state, frame, layer.frame, replaces)
+            rows += layer.rows
+        return Source(frame, rows)
+
+    def bag(self, state: RelationState, ranges: Ranges | None = None) -> Source:
+        """The relation with or without counts, whichever costs nothing: for linear operators."""
+        if state.merge is not None or not state.overlay:
+            return self.rows(state, ranges)
+        if all(layer.only_inserts for layer in state.overlay):
+            return self.rows(state, ranges)
+        main = self._main(state, ranges)
+        layers = self._layers(state, state.overlay, counted(state.columns), ranges)
+        plan = merge.counted_bag(_leaf("main", state.names), _leaf("layers", (*state.names, COUNT)))
+        frame = self.engine.plan(plan, {"main": main.frame, "layers": layers.frame})
+        return Source(frame, main.rows + layers.rows, counted=True)
+
+    def changes(self, old: RelationState, new: RelationState, layers: tuple[Layer, ...]) -> Source:
+        """The signed rows that the layers made of `old` to become `new`, unconsolidated."""
+        if new.merge is None:
+            found = self._layers(new, layers, counted(new.columns))
+            return Source(found.frame, found.rows, counted=True)
+        before, after = self.rows(old), self.rows(new)
+        frames, rows = {"before": before.frame, "after": after.frame}, before.rows + after.rows
+        sides: tuple[Relation, Relation]
+        sides = _leaf("before", new.names), _leaf("after", new.names)
+        if new.merge.key:
+            keys = self._layers(new, layers, tuple(c for c in new.columns if c.name in new.merge.key))
+            frames["keys"], rows = keys.frame, rows + keys.rows
+            touched = Distinct(_leaf("keys", new.merge.key))
+            sides = matching(sides[0], touched), matching(sides[1], touched)
+        plan = UnionAll((Negate(sides[0]), sides[1]))
+        return Source(self.engine.plan(weighted(plan), frames), rows, counted=True)
+
+    def layer_files(self, state: RelationState, files: Iterable[DataFile]) -> DataFrame:
+        """The rows of one bag's layer, with counts."""
+        return self.engine.files(state.folder, files, counted(state.columns))
+
+    def _bag_rows(self, state: RelationState, ranges: Ranges | None) -> Source:
+        main = self._main(state, ranges)
+        if not state.overlay:
+            return main
+        layers = self._layers(state, state.overlay, counted(state.columns), ranges)
+        leaf = _leaf("main", state.names), _leaf("layers", (*state.names, COUNT))
+        only_inserts = all(layer.only_inserts for layer in state.overlay)
+        plan = merge.inserted_bag(*leaf) if only_inserts else merge.merged_bag(*leaf, state.key)
+        frame = self.engine.plan(plan, {"main": main.frame, "layers": layers.frame})
+        return Source(frame, main.rows + layers.rows)
+
+    def _merge_run(
+        self, state: RelationState, main: DataFrame, layer: DataFrame, replaces: bool
+    ) -> DataFrame:
+        assert state.merge is not None
+        leaves = _leaf("main", state.names), _leaf("layers", [c.name for c in _layer_columns(state)])
+        operation = merge.replaced if replaces else merge.merged
+        plan = operation(*leaves, state.merge, state.columns)
+        return self.engine.plan(plan, {"main": main, "layers": layer})
+
+    def _main(self, state: RelationState, ranges: Ranges | None) -> Source:
+        files = main_files(self.engine.folder.delta_address(state.folder), state.main_version)
+        return self._files(state, files, state.columns, ranges)
+
+    def _layers(
+        self,
+        state: RelationState,
+        layers: Iterable[Layer],
+        columns: tuple[Column, ...],
+        ranges: Ranges | None = None,
+    ) -> Source:
+        files = [file for layer in layers for file in layer.files]
+        return self._files(state, files, columns, ranges)
+
+    def _files(
+        self,
+        state: RelationState,
+        files: Iterable[DataFile],
+        columns: tuple[Column, ...],
+        ranges: Ranges | None,
+    ) -> Source:
+        wanted = [file for file in files if not ranges or overlaps(file, ranges)]
+        frame = self.engine.files(state.folder, wanted, columns)
+        return Source(frame, sum(file.rows for file in wanted))
+
+
+def _layer_columns(state: RelationState) -> tuple[Column, ...]:
+    assert state.merge is not None
+    stored = {*state.merge.key, *(name for name, _ in state.merge.operators)}
+    return tuple(column for column in state.columns if column.name in stored)
+
+
+def _runs(layers: Iterable[Layer]) -> list[tuple[bool, tuple[Layer, ...]]]:
+    """Neighbouring additive layers together; each replacing layer by itself."""
+    runs: list[tuple[bool, tuple[Layer, ...]]] = []
+    for layer in layers:
+        if runs and not layer.replaces and not runs[-1][0]:
+            runs[-1] = (False, (*runs[-1][1], layer))
+        else:
+            runs.append((layer.replaces, (layer,)))
+    return runs
+
+
+def _leaf(name: str, columns: Iterable[str]) -> Reference:
+    return Reference(name, tuple(columns))
+

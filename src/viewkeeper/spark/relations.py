@@ -1,0 +1,110 @@
+"""Making, filling and folding stored relations."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+
+from viewkeeper.algebra.relations import Reference
+from viewkeeper.algebra.schema import COUNT, Column
+from viewkeeper.draft import Draft
+from viewkeeper.spark.engine import Engine, counted
+from viewkeeper.spark.read import Reader
+from viewkeeper.storage import layers as merge
+from viewkeeper.storage.changes import net_effect
+from viewkeeper.storage.compaction import Fold, fold_of
+from viewkeeper.storage.delta_log import commit_main, create_main, main_files
+from viewkeeper.storage.relation import DataFile, Layer, MergeSpec, RelationState
+
+
+def new_relation(
+    engine: Engine,
+    name: str,
+    columns: tuple[Column, ...],
+    commit: int,
+    key: tuple[str, ...] = (),
+    merge_spec: MergeSpec | None = None,
+    files: Sequence[DataFile] = (),
+    folder: str | None = None,
+) -> RelationState:
+    """A relation whose main holds the given files."""
+    folder = folder or folder_for(name)
+    version = create_main(engine.folder, folder, columns, files)
+    rows = sum(file.rows for file in files)
+    return RelationState(folder, columns, version, rows, merge_spec, key, complete_since=commit)
+
+
+def folder_for(name: str) -> str:
+    """A folder that no other relation, dropped ones included, has had."""
+    return f"relations/{name}-{uuid.uuid4().hex[:8]}"
+
+
+def ordered(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """The frame with its files ordered by some columns, so that their ranges hardly overlap."""
+    return frame.repartitionByRange(*columns).sortWithinPartitions(*columns) if columns else frame
+
+
+def fold(engine: Engine, draft: Draft, name: str, forced: bool = False) -> int:
+    """Folds a relation's overlay as far as it is worth it; returns the rows written."""
+    state = draft.relations[name]
+    match fold_of(state, forced):
+        case Fold.NOTHING:
+            return 0
+        case Fold.ADOPT:
+            return _adopt(engine, draft, name)
+        case Fold.LAYERS:
+            return _fold_layers(engine, draft, name)
+        case Fold.MAIN:
+            return _fold_main(engine, draft, name)
+
+
+def _adopt(engine: Engine, draft: Draft, name: str) -> int:
+    """Insert-only layers become files of main as they are: Delta readers ignore `__count`."""
+    state = draft.relations[name]
+    files = [file for layer in state.overlay for file in layer.files]
+    version = commit_main(engine.folder, state.folder, state.main_version, state.columns, files)
+    rows = state.main_rows + state.overlay_rows
+    draft.put(name, replace(state, main_version=version, main_rows=rows, overlay=()))
+    return 0
+
+
+def _fold_layers(engine: Engine, draft: Draft, name: str) -> int:
+    """Many small layers become one; main stays as it is."""
+    state = draft.relations[name]
+    columns = counted(state.columns) if state.merge is None else _stored(state)
+    files = [file for layer in state.overlay for file in layer.files]
+    leaf = Reference("layers", tuple(c.name for c in columns if c.name != COUNT), state.merge is None)
+    frame = engine.files(state.folder, files, columns)
+    plan = net_effect(leaf) if state.merge is None else merge.combined(leaf, state.merge)
+    folded = engine.plan(plan, {"layers": frame}).selectExpr(*_casts(columns))
+    written = engine.write(folded, state.folder, state.overlay_rows)
+    layer = Layer(state.overlay[-1].commit, written, replaces=False)
+    draft.put(name, replace(state, overlay=(layer,) if layer.rows else ()))
+    return layer.rows
+
+
+def _fold_main(engine: Engine, draft: Draft, name: str) -> int:
+    """Main is written anew with everything merged; keyed relations are ordered by their key."""
+    state = draft.relations[name]
+    source = Reader(engine).rows(state)
+    key = state.key or (state.merge.key if state.merge else ())
+    frame = source.frame if source.rows <= 200_000 else ordered(source.frame, key)
+    files = engine.write(frame, state.folder, source.rows)
+    removed = main_files(engine.folder.delta_address(state.folder), state.main_version)
+    version = commit_main(engine.folder, state.folder, state.main_version, state.columns, files, removed)
+    rows = sum(file.rows for file in files)
+    draft.put(name, replace(state, main_version=version, main_rows=rows, overlay=()))
+    return rows
+
+
+def _stored(state: RelationState) -> tuple[Column, ...]:
+    assert state.merge is not None
+    names = {*state.merge.key, *(name for name, _ in state.merge.operators)}
+    return tuple(column for column in state.columns if column.name in names)
+
+
+def _casts(columns: Sequence[Column]) -> list[str]:
+    return [f"CAST(`{c.name}` AS {c.type}) AS `{c.name}`" for c in columns]

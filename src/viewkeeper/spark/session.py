@@ -1,0 +1,83 @@
+"""Spark sessions, and the engine's own settings, which never stay in the user's session."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import cast
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+ENGINE_SETTINGS = {
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.compression.codec": "snappy",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.leafNodeDefaultParallelism": "1",
+}
+
+_lock = threading.RLock()
+_depth = 0
+
+
+def local_session() -> SparkSession:
+    """A session on this machine, small enough to share it with other work."""
+    builder = (
+        cast("SparkSession.Builder", SparkSession.builder)
+        .master("local[2]")
+        .appName("viewkeeper")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.driver.memory", "2g")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.log.level", "ERROR")
+    )
+    return builder.getOrCreate()
+
+
+@contextmanager
+def settings(spark: SparkSession, values: Mapping[str, str] = ENGINE_SETTINGS) -> Iterator[None]:
+    """Sets configuration for a while, and puts back what was there.
+
+    Threads of one refresh nest: the first that enters sets, the last that leaves restores.
+    """
+    global _depth, _saved
+    with _lock:
+        if _depth == 0:
+            _saved = {name: _current(spark, name) for name in values}
+            for name, value in values.items():
+                spark.conf.set(name, value)
+        _depth += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _depth -= 1
+            if _depth == 0:
+                _restore(spark, _saved)
+
+
+_saved: dict[str, str | None] = {}
+
+
+def _current(spark: SparkSession, name: str) -> str | None:
+    try:
+        return spark.conf.get(name, None)
+    except PySparkException:
+        return None
+
+
+def _restore(spark: SparkSession, saved: Mapping[str, str | None]) -> None:
+    for name, value in saved.items():
+        if value is None:
+            spark.conf.unset(name)
+        else:
+            spark.conf.set(name, value)
+
+
+__all__ = ["DataFrame", "ENGINE_SETTINGS", "SparkSession", "local_session", "settings"]

@@ -1,0 +1,287 @@
+"""Applies the changes of a transaction: stage, write the net effect, check it, append it.
+
+Two Spark actions whatever the number of operations: one writes the net effect of every changed
+table, one runs all checks over what was written, with the base files pruned by its ranges.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from viewkeeper import errors
+from viewkeeper.algebra.build import union_all
+from viewkeeper.algebra.counts import weighted
+from viewkeeper.algebra.relations import Reference, Relation
+from viewkeeper.algebra.schema import COUNT, TableSchema
+from viewkeeper.catalog import Catalog
+from viewkeeper.changes import Change
+from viewkeeper.draft import Draft
+from viewkeeper.spark.engine import Engine
+from viewkeeper.spark.inputs import fitted, to_frame
+from viewkeeper.spark.read import Reader
+from viewkeeper.storage import changes as rules
+from viewkeeper.storage.relation import DataFile, RelationState
+
+_ERRORS: dict[str, tuple[type[errors.InvalidChange], str]] = {
+    "missing": (errors.MissingRows, "These rows of {} do not exist."),
+    "duplicate": (errors.DuplicateKey, "These keys of {} would occur twice."),
+    "reference": (errors.BrokenForeignKey, "These foreign keys of {} refer to no row."),
+    "null": (errors.NullNotAllowed, "These rows of {} have NULL where none may be."),
+}
+
+
+@dataclass
+class Staged:
+    """The changes of one table so far, as signed rows not yet consolidated."""
+
+    schema: TableSchema
+    state: RelationState
+    frames: list[DataFrame] = field(default_factory=list)
+    only_inserts: bool = True
+    checked: bool = True
+    rows: int | None = 0
+    files: tuple[DataFile, ...] = ()
+
+    @property
+    def union(self) -> DataFrame:
+        return reduce(DataFrame.unionByName, self.frames)
+
+    def add(self, frame: DataFrame, rows: int | None) -> None:
+        self.frames.append(frame)
+        self.rows = None if rows is None or self.rows is None else self.rows + rows
+
+
+class Stage:
+    """All changed tables of one transaction."""
+
+    def __init__(self, engine: Engine, draft: Draft) -> None:
+        self.engine = engine
+        self.reader = Reader(engine)
+        self.draft = draft
+        self.tables: dict[str, Staged] = {}
+        self.checks: list[rules.Check] = []
+        self.frames: dict[str, DataFrame] = {}
+
+    def apply(self, changes: Sequence[Change]) -> None:
+        """Writes and checks everything, then appends the layers to the draft."""
+        for change in changes:
+            self._stage(change)
+        for staged in self.tables.values():
+            staged.files = self._write(staged)
+        self._check()
+        for name, staged in self.tables.items():
+            self.draft.append(name, staged.files)
+
+    def _stage(self, change: Change) -> None:
+        staged = self._staged(change)
+        staged.checked = staged.checked and change.check
+        frame, rows = self._frame(change, staged.schema)
+        match change.kind:
+            case "insert":
+                fit = fitted(frame, staged.schema.columns, staged.schema.name)
+                staged.add(fit.withColumn(COUNT, F.lit(1).cast("bigint")), rows)
+            case "delete":
+                self._stage_delete(staged, frame, rows)
+            case "update":
+                self._stage_update(staged, frame, rows)
+
+    def _staged(self, change: Change) -> Staged:
+        if change.table not in self.tables:
+            schema = self.draft.catalog.tables[change.table]
+            self.tables[change.table] = Staged(schema, self.draft.relations[change.table])
+        return self.tables[change.table]
+
+    def _frame(self, change: Change, schema: TableSchema) -> tuple[DataFrame, int | None]:
+        data = change.rows(self.draft.base) if callable(change.rows) else change.rows
+        rows = len(data) if isinstance(data, list) else None
+        columns = schema.columns
+        if change.kind == "delete" and schema.key and _looks_like_keys(data, schema):
+            columns = tuple(schema.column(name) for name in schema.key)
+        return to_frame(self.engine.spark, data, columns), rows
+
+    def _stage_delete(self, staged: Staged, frame: DataFrame, rows: int | None) -> None:
+        schema = staged.schema
+        names = {name.lower() for name in frame.columns}
+        staged.only_inserts = False
+        if schema.key and names == {name.lower() for name in schema.key}:
+            keys = fitted(frame, [schema.column(name) for name in schema.key], schema.name).distinct()
+            number = self.remember(keys, f"keys_{schema.name}")
+            asked = Reference(number, schema.key)
+            current = self._current(staged)
+            self.checks.append(rules.missing_keys(schema.name, current, asked))
+            old = self.engine.plan(weighted(rules.rows_of_keys(current, asked)), self.frames)
+            staged.add(old.withColumn(COUNT, -F.col(COUNT)), rows)
+            return
+        if names != {name.lower() for name in schema.names}:
+            raise errors.WrongType(
+                f"A deletion from {schema.name} takes whole rows{' or keys' if schema.key else ''}.",
+                f"Given: {', '.join(frame.columns)}. Wanted: {', '.join(schema.names)}"
+                + (f", or {', '.join(schema.key)}." if schema.key else "."),
+                table=schema.name,
+            )
+        fit = fitted(frame, schema.columns, schema.name)
+        staged.add(fit.withColumn(COUNT, F.lit(-1).cast("bigint")), rows)
+
+    def _stage_update(self, staged: Staged, frame: DataFrame, rows: int | None) -> None:
+        schema = staged.schema
+        given = {name.lower() for name in frame.columns}
+        missing = [name for name in schema.key if name.lower() not in given]
+        if not schema.key or missing:
+            raise errors.InvalidChange(
+                f"An update of {schema.name} names rows by primary key.",
+                f"The rows lack {', '.join(missing)}." if schema.key else "The table has none.",
+                "Use DELETE and INSERT, or wh.sql('UPDATE …').",
+                table=schema.name,
+            )
+        staged.only_inserts = False
+        columns = [column for column in schema.columns if column.name.lower() in given]
+        number = self.remember(fitted(frame, columns, schema.name), f"updates_{schema.name}")
+        updates = Reference(number, tuple(column.name for column in columns))
+        current = self._current(staged)
+        keys = Reference(number, schema.key)
+        self.checks += [
+            rules.missing_keys(schema.name, current, keys),
+            rules.repeated_keys(schema.name, keys),
+        ]
+        changed = weighted(rules.updated_rows(current, updates, schema.key))
+        staged.add(self.engine.plan(changed, self.frames), None if rows is None else 2 * rows)
+
+    def _current(self, staged: Staged) -> Relation:
+        """The table as it stands after the operations staged so far."""
+        name = staged.schema.name
+        source = self.reader.bag(staged.state)
+        state = Reference(self.remember(source.frame, f"state_{name}"), staged.schema.names, source.counted)
+        if not staged.frames:
+            return state
+        before = Reference(self.remember(staged.union, f"staged_{name}"), staged.schema.names, True)
+        return union_all((state, before), staged.schema.names)
+
+    def remember(self, frame: DataFrame, wish: str) -> str:
+        name = f"{wish}_{len(self.frames)}"
+        self.frames[name] = frame
+        return name
+
+    def _write(self, staged: Staged) -> tuple[DataFile, ...]:
+        names = staged.schema.names
+        if staged.only_inserts:
+            net = staged.union
+        else:
+            leaf = Reference("staged", names, counted=True)
+            net = self.engine.plan(rules.net_effect(leaf), {"staged": staged.union})
+        return self.engine.write(net, staged.state.folder, staged.rows)
+
+    def _check(self) -> None:
+        """One action for all checks; none where nothing can be wrong."""
+        nets = {name: self._net(staged) for name, staged in self.tables.items()}
+        asked = [check for check in self.checks if self.tables[check.table].checked]
+        for name, staged in self.tables.items():
+            if staged.checked and staged.files:
+                asked += self._table_checks(staged, nets[name])
+                asked += self._reference_checks(staged, nets)
+        self.run(asked)
+
+    def run(self, asked: Sequence[rules.Check]) -> None:
+        """Raises the first check that finds rows."""
+        if not asked:
+            return
+        found = self.engine.rows(self.engine.plan(rules.as_one_query(asked), self.frames), 1000)
+        if found:
+            first = asked[min(row[0] for row in found)]
+            raise _error(first, [json.loads(row[1]) for row in found if asked[row[0]] is first])
+
+    def _net(self, staged: Staged) -> Relation:
+        frame = self.reader.layer_files(staged.state, staged.files)
+        name = self.remember(frame, f"net_{staged.schema.name}")
+        return Reference(name, staged.schema.names, counted=True)
+
+    def _table_checks(self, staged: Staged, net: Relation) -> list[rules.Check]:
+        schema = staged.schema
+        needs_state = schema.key or not staged.only_inserts
+        state: Relation = net
+        if needs_state:
+            ranges = _ranges(staged.files, schema.key or schema.names)
+            source = self.reader.bag(staged.state, ranges)
+            name = self.remember(source.frame, f"before_{schema.name}")
+            state = Reference(name, schema.names, source.counted)
+        return rules.state_checks(schema, state, net, not staged.only_inserts)
+
+    def _reference_checks(self, staged: Staged, nets: dict[str, Relation]) -> list[rules.Check]:
+        catalog, schema = self.draft.catalog, staged.schema
+        found = [
+            rules.reference_check(schema, key, nets[schema.name], self.after(key.table, nets))
+            for key in schema.foreign_keys
+        ]
+        if not staged.only_inserts:
+            found += [
+                rules.orphan_check(
+                    child, key, self.after(child.name, nets), nets[schema.name], self.after(schema.name, nets)
+                )
+                for child, key in _references_to(catalog, schema.name)
+            ]
+        return found
+
+    def after(self, table: str, nets: dict[str, Relation]) -> Relation:
+        """A table as the transaction leaves it."""
+        schema = self.draft.catalog.tables[table]
+        source = self.reader.bag(self.draft.relations[table])
+        name = self.remember(source.frame, f"after_{table}")
+        state = Reference(name, schema.names, source.counted)
+        return union_all((state, nets[table]), schema.names) if table in nets else state
+
+
+def check_loaded(engine: Engine, draft: Draft, schema: TableSchema, state: RelationState) -> None:
+    """Checks the rows that a new table was filled with, as if they had been inserted."""
+    stage = Stage(engine, draft)
+    rows = stage.remember(Reader(engine).rows(state).frame, f"net_{schema.name}")
+    nothing = stage.remember(engine.empty(state.columns), f"before_{schema.name}")
+    loaded = Reference(rows, schema.names)
+    asked = rules.state_checks(schema, Reference(nothing, schema.names), loaded, has_deletes=False)
+    for key in schema.foreign_keys:
+        parents = loaded if key.table == schema.name else stage.after(key.table, {})
+        asked.append(rules.reference_check(schema, key, loaded, parents))
+    stage.run(asked)
+
+
+def _looks_like_keys(data: Any, schema: TableSchema) -> bool:
+    """Whether rows given as a list hold keys only."""
+    if not isinstance(data, list) or not data:
+        return False
+    first = data[0]
+    if isinstance(first, dict):
+        return {name.lower() for name in first} == {name.lower() for name in schema.key}
+    width = len(first) if isinstance(first, (tuple, list)) else 1
+    return width == len(schema.key) != len(schema.columns)
+
+
+def _references_to(catalog: Catalog, table: str) -> list[tuple[TableSchema, Any]]:
+    return [(t, key) for t in catalog.tables.values() for key in t.foreign_keys if key.table == table]
+
+
+def _ranges(files: Sequence[DataFile], columns: Sequence[str]) -> dict[str, tuple[Any, Any]]:
+    """The least and greatest value of each column over the files, where all of them tell."""
+    found = {}
+    for name in columns:
+        pairs = [file.ranges.get(name) for file in files]
+        known = [pair for pair in pairs if pair is not None]
+        if known and len(known) == len(pairs):
+            found[name] = (min(low for low, _ in known), max(high for _, high in known))
+    return found
+
+
+def _error(check: rules.Check, rows: list[dict[str, Any]]) -> errors.InvalidChange:
+    kind, what = _ERRORS[check.kind]
+    shown = "\n".join(f"  {row}" for row in rows)
+    return kind(
+        what.format(check.table),
+        f"{check.detail}\n{shown}".strip("\n"),
+        "Nothing was applied. Correct the rows and try again.",
+        table=check.table,
+        rows=rows,
+    )

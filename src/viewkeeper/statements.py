@@ -1,0 +1,147 @@
+"""Running SQL statements: each parsed form goes to the operation that does it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, assert_never
+
+from viewkeeper import definitions
+from viewkeeper.algebra.schema import TableSchema
+from viewkeeper.changes import Change
+from viewkeeper.errors import AlreadyExists
+from viewkeeper.spark.engine import slot
+from viewkeeper.spark.session import DataFrame
+from viewkeeper.sql.changes import change_queries
+from viewkeeper.sql.splice import spliced, tables_read
+from viewkeeper.sql.statements import (
+    AlterView,
+    CreateTable,
+    CreateView,
+    Delete,
+    DropTable,
+    DropView,
+    ExplainView,
+    Insert,
+    Merge,
+    Query,
+    Refresh,
+    Update,
+    parse_statement,
+)
+from viewkeeper.storage.commits import Entry
+from viewkeeper.transactions import commit_changes
+from viewkeeper.workspace import Workspace
+
+if TYPE_CHECKING:
+    from viewkeeper.warehouse import Warehouse
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a statement that is no query did."""
+
+    message: str
+    version: int
+    details: Any = None
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def run(warehouse: Warehouse, work: Workspace, text: str) -> DataFrame | Result:
+    """Parses one statement and runs it."""
+    statement = parse_statement(text)
+    match statement:
+        case Query():
+            return query(work, statement.sql, work.log.latest())
+        case CreateTable():
+            return _create_table(work, statement)
+        case CreateView():
+            return _create_view(work, statement)
+        case AlterView():
+            version = definitions.alter_view(work, statement.name, statement.query)
+            return Result(f"Altered view {statement.name}.", version)
+        case DropTable():
+            version = definitions.drop(work, statement.name, statement.cascade, statement.if_exists, "table")
+            return Result(f"Dropped table {statement.name}.", version)
+        case DropView():
+            version = definitions.drop(work, statement.name, statement.cascade, statement.if_exists, "view")
+            return Result(f"Dropped view {statement.name}.", version)
+        case Refresh():
+            report = warehouse.refresh(*statement.names, policy="full" if statement.full else None)
+            done = ", ".join(f"{entry.view} ({entry.strategy})" for entry in report) or "nothing"
+            return Result(f"Refreshed {done}.", report.version, report)
+        case ExplainView():
+            explanation = warehouse.explain(statement.name)
+            return Result(str(explanation), warehouse.version, explanation)
+        case Insert() | Delete() | Update() | Merge():
+            return _change(work, statement)
+        case _:
+            assert_never(statement)
+
+
+def query(work: Workspace, sql: str, entry: Entry) -> DataFrame:
+    """Any Spark SQL over the tables and views of one committed state."""
+    frames = {}
+    for name in tables_read(sql):
+        frames[name] = work.reader.visible(entry.relations[entry.catalog.schema(name).name])
+    return work.engine.text(spliced(sql, slot), frames)
+
+
+def _create_table(work: Workspace, statement: CreateTable) -> Result:
+    name = statement.schema.name
+    schema: TableSchema | str = statement.schema
+    if statement.cluster_by:
+        clustering = ("viewkeeper.cluster_by", ", ".join(statement.cluster_by))
+        schema = replace(statement.schema, properties=(*statement.schema.properties, clustering))
+    rows = None if statement.query is None else query(work, statement.query, work.log.latest())
+    if rows is not None and not statement.schema.columns:
+        schema = name
+    try:
+        version = definitions.create_table(work, schema, rows)
+    except AlreadyExists:
+        if not statement.if_not_exists:
+            raise
+        return Result(f"Table {name} exists.", work.log.latest().version)
+    return Result(f"Created table {name}.", version)
+
+
+def _create_view(work: Workspace, statement: CreateView) -> Result:
+    name, properties = statement.name, dict(statement.properties)
+    known = work.log.latest().catalog.spelled(name)
+    if known and statement.if_not_exists:
+        return Result(f"View {name} exists.", work.log.latest().version)
+    if known and statement.or_replace:
+        return Result(f"Replaced view {name}.", definitions.alter_view(work, name, statement.query))
+    version = definitions.create_view(
+        work,
+        name,
+        statement.query,
+        properties.get("viewkeeper.refresh", "deferred"),
+        properties.get("viewkeeper.policy", "auto"),
+        properties.get("viewkeeper.populate", "true").lower() == "true",
+        statement.properties,
+    )
+    return Result(f"Created view {name}.", version)
+
+
+def _change(work: Workspace, statement: Insert | Delete | Update | Merge) -> Result:
+    """DML as a transaction whose rows are queries over the state that it changes."""
+    catalog = work.log.latest().catalog
+    queries = change_queries(statement, catalog)
+    table = definitions.table_named(catalog, queries.table).name
+    changes = []
+    for kind, sql in (("delete", queries.deletes), ("insert", queries.inserts)):
+        if sql is not None:
+            rows = _rows_of(work, sql)
+            changes.append(Change(kind, table, rows))  # type: ignore[arg-type]
+    before = work.log.latest().version
+    version = commit_changes(work, changes)
+    return Result(f"Changed {table}." if version != before else f"Nothing to change in {table}.", version)
+
+
+def _rows_of(work: Workspace, sql: str) -> Any:
+    return lambda entry: query(work, sql, entry)
+
+
+__all__ = ["Result", "query", "run"]

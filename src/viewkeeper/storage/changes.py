@@ -1,0 +1,205 @@
+"""The net effect of a transaction, and the checks that it must pass, as algebra.
+
+Staged changes are signed bags named by `Reference`; `state` is the table before the transaction.
+A check is a query for offending rows; all checks of a transaction run as one Spark action.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from viewkeeper.algebra.build import apart, matching, projected, renamed, restricted_to, union_all
+from viewkeeper.algebra.counts import plain, weighted
+from viewkeeper.algebra.expressions import (
+    Named,
+    Scalar,
+    column,
+    conjunction,
+    equal,
+    function,
+    literal,
+    not_,
+    null_safe_match,
+    or_,
+    same,
+)
+from viewkeeper.algebra.relations import (
+    Aggregate,
+    Consolidate,
+    Distinct,
+    Expand,
+    Filter,
+    Join,
+    JoinKind,
+    Negate,
+    Project,
+    Reference,
+    Relation,
+    TopK,
+    UnionAll,
+)
+from viewkeeper.algebra.schema import COUNT, ForeignKey, TableSchema
+
+SHOWN = 5
+"""How many offending rows an error shows."""
+
+_SIGN = "__sign"
+
+
+def net_effect(staged: Relation) -> Relation:
+    """One row per copy with count +1 or −1; what cancels within the transaction leaves no trace."""
+    names = staged.columns
+    total = weighted(staged if isinstance(staged, Consolidate) else Consolidate(staged))
+    signed = Project(
+        total,
+        (
+            *same(names),
+            Named(_SIGN, exp.cast(function("sign", column(COUNT)), "bigint")),
+            Named(COUNT, function("abs", column(COUNT))),
+        ),
+    )
+    return Project(Expand(signed), (*same(names), Named(COUNT, column(_SIGN))))
+
+
+def rows_of_keys(current: Relation, keys: Relation) -> Relation:
+    """The rows that the keys stand for, in the state that the transaction has reached."""
+    return Consolidate(matching(current, keys))
+
+
+def updated_rows(current: Relation, updates: Relation, key: Sequence[str]) -> Relation:
+    """−(old rows) ⊎ (the same rows with the given columns replaced)."""
+    old = rows_of_keys(current, restricted_to(updates, key))
+    given, names = apart(old, updates)
+    on = null_safe_match((name, names[name]) for name in key)
+    both = Join(old, given, JoinKind.INNER, on)
+    changed = [name for name in updates.columns if name not in key]
+    new = projected(
+        both,
+        (Named(name, column(names[name] if name in changed else name)) for name in current.columns),
+    )
+    return UnionAll((Negate(old), new))
+
+
+@dataclass(frozen=True)
+class Check:
+    """A query whose rows are wrong; `kind` says which error they are."""
+
+    kind: str
+    table: str
+    offending: Relation
+    detail: str = ""
+
+
+def missing_keys(table: str, current: Relation, keys: Relation) -> Check:
+    """Keys to be deleted or updated for which no row exists."""
+    other, names = apart(keys, restricted_to(current, keys.columns))
+    on = null_safe_match((name, names[name]) for name in keys.columns)
+    return Check("missing", table, Join(keys, other, JoinKind.ANTI, on))
+
+
+def repeated_keys(table: str, keys: Relation) -> Check:
+    """Keys that one update names twice."""
+    counted = Aggregate(plain(keys), same(keys.columns), (Named(COUNT, function("count", exp.Star())),))
+    twice = Filter(counted, exp.GT(this=column(COUNT), expression=literal(1)))
+    return Check("duplicate", table, restricted_to(twice, keys.columns), "The update names it twice.")
+
+
+def state_checks(schema: TableSchema, state: Relation, net: Relation, has_deletes: bool) -> list[Check]:
+    """What a table itself demands of its new rows: existence, keys, NOT NULL."""
+    checks = [_null_check(schema, net)] if _required(schema) else []
+    if has_deletes or schema.key:
+        affected = Distinct(restricted_to(plain(_mentioned(net)), schema.key or net.columns))
+        after = weighted(Consolidate(union_all((matching(state, affected), net), net.columns)))
+        negative = Filter(after, exp.LT(this=column(COUNT), expression=literal(0)))
+        checks.append(Check("missing", schema.name, restricted_to(negative, net.columns)))
+        if schema.key:
+            checks.append(_duplicate_check(schema, after))
+    return checks
+
+
+def _mentioned(net: Relation) -> Relation:
+    """The explicit rows of a delta, whatever their counts."""
+    return weighted(net)
+
+
+def _required(schema: TableSchema) -> list[str]:
+    return [c.name for c in schema.columns if not c.nullable or c.name in schema.key]
+
+
+def _null_check(schema: TableSchema, net: Relation) -> Check:
+    is_null = or_(*[exp.Is(this=column(name), expression=exp.null()) for name in _required(schema)])
+    inserted = exp.GT(this=column(COUNT), expression=literal(0))
+    wrong = Filter(weighted(net), conjunction((is_null, inserted)))
+    detail = f"Columns that take no NULL: {', '.join(_required(schema))}."
+    return Check("null", schema.name, restricted_to(wrong, net.columns), detail)
+
+
+def _duplicate_check(schema: TableSchema, after: Relation) -> Check:
+    per_key = Aggregate(after, same(schema.key), (Named(COUNT, function("sum", column(COUNT))),))
+    twice = Filter(per_key, exp.GT(this=column(COUNT), expression=literal(1)))
+    return Check("duplicate", schema.name, restricted_to(twice, schema.key))
+
+
+def reference_check(schema: TableSchema, key: ForeignKey, net: Relation, parents: Relation) -> Check:
+    """Inserted rows whose foreign key finds no row; a key with a NULL refers to nothing."""
+    inserted = Filter(weighted(net), exp.GT(this=column(COUNT), expression=literal(0)))
+    own = Distinct(restricted_to(_without_nulls(inserted, key.columns), key.columns))
+    return _unreferenced(schema.name, own, key, parents)
+
+
+def orphan_check(schema: TableSchema, key: ForeignKey, children: Relation, net: Relation, parents: Relation) -> Check:
+    """Rows that still refer to a deleted row of the referenced table."""
+    deleted = Filter(weighted(net), exp.LT(this=column(COUNT), expression=literal(0)))
+    gone = Distinct(restricted_to(deleted, key.referenced))
+    pairs = dict(zip(key.columns, key.referenced, strict=True))
+    still = Distinct(restricted_to(plain(matching(children, gone, pairs)), key.columns))
+    return _unreferenced(schema.name, still, key, parents)
+
+
+def _unreferenced(table: str, own: Relation, key: ForeignKey, parents: Relation) -> Check:
+    target = renamed(restricted_to(plain(parents), key.referenced), {n: f"__p_{n}" for n in key.referenced})
+    on = conjunction(
+        equal(column(mine), column(f"__p_{theirs}"))
+        for mine, theirs in zip(key.columns, key.referenced, strict=True)
+    )
+    lost = Join(own, target, JoinKind.ANTI, on)
+    return Check("reference", table, lost, f"It refers to {key.table} ({', '.join(key.referenced)}).")
+
+
+def _without_nulls(rel: Relation, names: Sequence[str]) -> Relation:
+    present: list[Scalar] = [
+        not_(exp.Is(this=column(name), expression=exp.null())) for name in names
+    ]
+    return Filter(rel, conjunction(present))
+
+
+def as_one_query(checks: Sequence[Check]) -> Relation:
+    """Up to five offending rows of every check, each as (number of the check, row as JSON)."""
+    branches = []
+    for number, check in enumerate(checks):
+        few = TopK(plain(check.offending), (), SHOWN)
+        row = function("to_json", exp.Struct(expressions=[column(name) for name in few.columns]))
+        branches.append(Project(few, (Named("__check", literal(number)), Named("__row", row))))
+    return branches[0] if len(branches) == 1 else UnionAll(tuple(branches))
+
+
+def signed(name: str, columns: Sequence[str]) -> Reference:
+    return Reference(name, tuple(columns), counted=True)
+
+
+__all__ = [
+    "Check",
+    "as_one_query",
+    "missing_keys",
+    "net_effect",
+    "orphan_check",
+    "reference_check",
+    "repeated_keys",
+    "rows_of_keys",
+    "signed",
+    "state_checks",
+    "updated_rows",
+]

@@ -1,0 +1,114 @@
+"""What a Parquet file's footer tells: rows, and the least and greatest value of each column.
+
+Reading footers costs no Spark action, and gives both the statistics of the Delta log and the
+sizes that reports and the planner use.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date, datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from viewkeeper.errors import MissingFile
+from viewkeeper.storage.objects import Folder, join
+from viewkeeper.storage.relation import DataFile
+
+_GUESS = 64 * 1024
+_LONGEST = 64
+
+
+def written_files(folder: Folder, relation: str, batch: str) -> tuple[DataFile, ...]:
+    """The files that a Spark job has written below `relation/batch`, without the empty ones."""
+    base = join(relation, batch)
+    found = sorted((p, s) for p, s in folder.list(base) if p.endswith(".parquet"))
+    with ThreadPoolExecutor(8) as pool:
+        files = list(pool.map(lambda item: _described(folder, relation, *item), found))
+    return tuple(file for file in files if file.rows)
+
+
+def _described(folder: Folder, relation: str, path: str, size: int) -> DataFile:
+    metadata = read_footer(folder, path, size)
+    return DataFile(path.removeprefix(relation).lstrip("/"), metadata.num_rows, size, ranges(metadata))
+
+
+def read_footer(folder: Folder, path: str, size: int) -> pq.FileMetaData:
+    """Reads the end of the file only; a second time when the footer is longer than guessed."""
+    if size < 12:
+        raise MissingFile(f"The file {folder.address(path)} is cut short: it has {size} bytes.")
+    tail = folder.range(path, max(0, size - _GUESS), size)
+    length = int.from_bytes(tail[-8:-4], "little") + 8
+    if tail[-4:] != b"PAR1" or length > size:
+        raise MissingFile(f"The file {folder.address(path)} is cut short or no Parquet file.")
+    if length > len(tail):
+        tail = folder.range(path, size - length, size)
+    return pq.read_metadata(pa.BufferReader(b"PAR1" + tail))
+
+
+def ranges(metadata: pq.FileMetaData) -> dict[str, tuple[Any, Any]]:
+    """Least and greatest value per top-level column, where every row group tells them."""
+    found: dict[str, tuple[Any, Any]] = {}
+    for index in range(metadata.num_columns):
+        name = metadata.schema.column(index).path
+        pair = _range_of_column(metadata, index)
+        if pair is not None and "." not in name:
+            found[name] = pair
+    return found
+
+
+def _range_of_column(metadata: pq.FileMetaData, index: int) -> tuple[Any, Any] | None:
+    low: Any = None
+    high: Any = None
+    for group in range(metadata.num_row_groups):
+        chunk = metadata.row_group(group).column(index)
+        statistics = chunk.statistics if chunk.is_stats_set else None
+        if statistics is None:
+            return None
+        if not statistics.has_min_max:
+            if statistics.null_count == chunk.num_values + (statistics.null_count or 0):
+                continue
+            return None
+        least, greatest = statistics.min, statistics.max
+        low = least if low is None else min(low, least)
+        high = greatest if high is None else max(high, greatest)
+    return json_range(low, high)
+
+
+def json_range(low: Any, high: Any) -> tuple[Any, Any] | None:
+    """A range of integers, short strings or dates (as ISO text, which sorts alike); else None."""
+    if isinstance(low, date) and not isinstance(low, datetime):
+        return low.isoformat(), high.isoformat()
+    if isinstance(low, int) and not isinstance(low, bool):
+        return low, high
+    if isinstance(low, str) and len(low) <= _LONGEST and len(high) <= _LONGEST:
+        return low, high
+    return None
+
+
+def delta_statistics(file: DataFile, columns: Iterable[str]) -> str:
+    """The statistics of one file as the Delta log writes them."""
+    wanted = [name for name in columns if name in file.ranges]
+    return json.dumps(
+        {
+            "numRecords": file.rows,
+            "minValues": {name: file.ranges[name][0] for name in wanted},
+            "maxValues": {name: file.ranges[name][1] for name in wanted},
+            "nullCount": {},
+        }
+    )
+
+
+def overlaps(file: DataFile, wanted: Mapping[str, tuple[Any, Any]]) -> bool:
+    """Whether the file may hold a row whose columns lie in the wanted ranges."""
+    for name, (low, high) in wanted.items():
+        own = file.ranges.get(name)
+        if own is None or type(own[0]) is not type(low):
+            continue
+        if own[1] < low or own[0] > high:
+            return False
+    return True

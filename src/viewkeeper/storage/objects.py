@@ -1,0 +1,81 @@
+"""The warehouse's folder on a disk or in an object store."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator
+from pathlib import Path
+
+import obstore
+from obstore.exceptions import AlreadyExistsError, NotFoundError
+from obstore.store import LocalStore, ObjectStore, from_url
+
+from viewkeeper.errors import MissingFile
+
+
+class Folder:
+    """Reads and writes below one URL. Paths are relative, with slashes."""
+
+    def __init__(self, url: str) -> None:
+        self.store: ObjectStore
+        if "://" not in url or url.startswith("file://"):
+            path = Path(url.removeprefix("file://")).absolute()
+            self.url = str(path)
+            self.store = LocalStore(path, mkdir=True)
+        else:
+            self.url = url.rstrip("/")
+            self.store = from_url(self.url)
+
+    def address(self, path: str) -> str:
+        """The full address of a path, as Spark wants it."""
+        return f"{self.url.replace('s3://', 's3a://', 1)}/{path}"
+
+    def delta_address(self, path: str) -> str:
+        """The full address of a path, as the Delta library wants it."""
+        return f"{self.url}/{path}"
+
+    def create(self, path: str, content: bytes) -> bool:
+        """Writes a new object; False when one of this name exists: of two writers one wins."""
+        try:
+            obstore.put(self.store, path, content, mode="create")
+        except AlreadyExistsError:
+            return False
+        return True
+
+    def replace(self, path: str, content: bytes) -> None:
+        obstore.put(self.store, path, content)
+
+    def read(self, path: str) -> bytes:
+        try:
+            return bytes(obstore.get(self.store, path).bytes())
+        except (NotFoundError, FileNotFoundError) as error:
+            raise MissingFile(f"The file {self.address(path)} is missing.") from error
+
+    def list(self, prefix: str) -> Iterator[tuple[str, int]]:
+        """Every object below the prefix, as path and size."""
+        for batch in obstore.list(self.store, prefix=prefix):
+            for item in batch:
+                yield item["path"], item["size"]
+
+    def list_after(self, prefix: str, start: str) -> list[str]:
+        """The objects of a folder whose paths sort after `start`."""
+        found = [
+            item["path"]
+            for batch in obstore.list(self.store, prefix=prefix, offset=start)
+            for item in batch
+        ]
+        return sorted(found)
+
+    def delete(self, paths: list[str]) -> None:
+        for path in paths:
+            try:
+                obstore.delete(self.store, path)
+            except (NotFoundError, FileNotFoundError):
+                continue
+
+    def range(self, path: str, start: int, end: int) -> bytes:
+        return bytes(obstore.get_range(self.store, path, start=start, end=end))
+
+
+def join(*parts: str) -> str:
+    return posixpath.join(*parts)

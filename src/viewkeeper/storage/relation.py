@@ -1,0 +1,161 @@
+"""What a stored relation is: a main Delta table, an overlay of small layers, and a log of changes.
+
+    value = main ⊕ overlay₁ ⊕ … ⊕ overlayₙ
+
+`log` lists the changes of every retained commit, whether or not they have been folded into main.
+All of it is plain immutable data that a warehouse log entry carries as JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from viewkeeper.algebra.schema import COUNT, Column
+
+
+class Operator(Enum):
+    """How a layer's column merges with the stored one."""
+
+    ADD = "add"
+    MIN = "min"
+    MAX = "max"
+    SET = "set"
+
+
+@dataclass(frozen=True)
+class MergeSpec:
+    """How the rows of a keyed relation and of its layers become one.
+
+    `alive` names the column that counts a row's derivations: at zero the row does not exist.
+    `derived` columns are computed from the merged ones and are stored in main only, as SQL text.
+    """
+
+    key: tuple[str, ...]
+    operators: tuple[tuple[str, Operator], ...]
+    alive: str | None = None
+    derived: tuple[tuple[str, str], ...] = ()
+
+    def operator(self, column: str) -> Operator:
+        return dict(self.operators)[column]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "key": list(self.key),
+            "operators": [[name, op.value] for name, op in self.operators],
+            "alive": self.alive,
+            "derived": [list(pair) for pair in self.derived],
+        }
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> MergeSpec:
+        return MergeSpec(
+            key=tuple(data["key"]),
+            operators=tuple((name, Operator(op)) for name, op in data["operators"]),
+            alive=data["alive"],
+            derived=tuple((name, text) for name, text in data["derived"]),
+        )
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """One Parquet file, relative to its relation's folder, with what its footer tells."""
+
+    path: str
+    rows: int
+    bytes: int
+    ranges: Mapping[str, tuple[Any, Any]] = field(default_factory=dict, hash=False, compare=False)
+
+    def to_json(self) -> list[Any]:
+        return [self.path, self.rows, self.bytes, {name: list(pair) for name, pair in self.ranges.items()}]
+
+    @staticmethod
+    def from_json(data: list[Any]) -> DataFile:
+        path, rows, size, ranges = data
+        return DataFile(path, rows, size, {name: (low, high) for name, (low, high) in ranges.items()})
+
+
+@dataclass(frozen=True)
+class Layer:
+    """The changes that one commit appended; `replaces`: keyed rows here overwrite, not add."""
+
+    commit: int
+    files: tuple[DataFile, ...]
+    replaces: bool = False
+
+    @property
+    def rows(self) -> int:
+        return sum(file.rows for file in self.files)
+
+    @property
+    def only_inserts(self) -> bool:
+        """Whether every row of a signed layer has a positive count, as its footers tell."""
+        return all(file.rows == 0 or file.ranges.get(COUNT, (-1, 0))[0] > 0 for file in self.files)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "commit": self.commit,
+            "files": [file.to_json() for file in self.files],
+            "replaces": self.replaces,
+        }
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Layer:
+        files = tuple(DataFile.from_json(file) for file in data["files"])
+        return Layer(data["commit"], files, data["replaces"])
+
+
+@dataclass(frozen=True)
+class RelationState:
+    """A relation at one commit. `merge` is None for bags: signed rows whose counts add up."""
+
+    folder: str
+    columns: tuple[Column, ...]
+    main_version: int
+    main_rows: int
+    merge: MergeSpec | None = None
+    key: tuple[str, ...] = ()
+    overlay: tuple[Layer, ...] = ()
+    log: tuple[Layer, ...] = ()
+    complete_since: int = 0
+    """The log holds every change after this commit; older ones are gone or were a replacement."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def overlay_rows(self) -> int:
+        return sum(layer.rows for layer in self.overlay)
+
+    def changes_after(self, commit: int) -> tuple[Layer, ...]:
+        return tuple(layer for layer in self.log if layer.commit > commit)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "folder": self.folder,
+            "columns": [[c.name, c.type, c.nullable] for c in self.columns],
+            "main_version": self.main_version,
+            "main_rows": self.main_rows,
+            "merge": self.merge.to_json() if self.merge else None,
+            "key": list(self.key),
+            "overlay": [layer.to_json() for layer in self.overlay],
+            "log": [layer.to_json() for layer in self.log],
+            "complete_since": self.complete_since,
+        }
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> RelationState:
+        return RelationState(
+            folder=data["folder"],
+            columns=tuple(Column(*column) for column in data["columns"]),
+            main_version=data["main_version"],
+            main_rows=data["main_rows"],
+            merge=MergeSpec.from_json(data["merge"]) if data["merge"] else None,
+            key=tuple(data["key"]),
+            overlay=tuple(Layer.from_json(layer) for layer in data["overlay"]),
+            log=tuple(Layer.from_json(layer) for layer in data["log"]),
+            complete_since=data["complete_since"],
+        )

@@ -1,0 +1,24 @@
+"""Views compiled from their definitions: parsed, resolved, and split into stored strata."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from viewkeeper.algebra.schema import TableSchema
+from viewkeeper.catalog import Catalog, ViewDefinition
+from viewkeeper.maintenance.strategy import Stratum, View
+from viewkeeper.sql.catalog import StaticCatalog
+from viewkeeper.sql.parse import parse_view
+
+
+def compiled(definition: ViewDefinition, catalog: Catalog) -> View:
+    """The view as strategies see it."""
+    schemas = tuple(catalog.schema(name) for name in definition.tables)
+    return _compiled(definition.name, definition.sql, definition.columns, schemas)
+
+
+@lru_cache(maxsize=1024)
+def _compiled(name: str, sql: str, columns: tuple[object, ...], schemas: tuple[TableSchema, ...]) -> View:
+    query = parse_view(sql, StaticCatalog(schemas))
+    stratum = Stratum(name, query.relation)
+    return View(name, sql, columns, (stratum,), query.untranslatable)  # type: ignore[arg-type]

@@ -1,0 +1,131 @@
+"""The public object: a warehouse of tables and materialized views. Each method is a few lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any
+
+from viewkeeper import definitions, housekeeping, inspection, statements
+from viewkeeper.algebra.schema import TableSchema
+from viewkeeper.changes import Transaction
+from viewkeeper.inspection import HistoryEntry, Status, Verification
+from viewkeeper.refresh import refresh
+from viewkeeper.report import Report
+from viewkeeper.spark.engine import Engine
+from viewkeeper.spark.session import DataFrame, SparkSession, local_session
+from viewkeeper.storage.commits import WarehouseLog
+from viewkeeper.storage.objects import Folder
+from viewkeeper.transactions import commit_changes
+from viewkeeper.workspace import ProgressEvent, Workspace
+
+
+class Warehouse:
+    """Tables, and views that are kept equal to their queries. Made by `viewkeeper.open`."""
+
+    def __init__(self, path: str, spark: SparkSession | None = None) -> None:
+        folder = Folder(path)
+        self._owns_spark = spark is None
+        self.spark = spark or local_session()
+        self.path = folder.url
+        self._work = Workspace(WarehouseLog(folder), Engine(self.spark, folder))
+
+    @property
+    def version(self) -> int:
+        """The newest committed version."""
+        return self._work.log.latest().version
+
+    @property
+    def on_progress(self) -> Callable[[ProgressEvent], None] | None:
+        return self._work.on_progress
+
+    @on_progress.setter
+    def on_progress(self, listener: Callable[[ProgressEvent], None] | None) -> None:
+        self._work.on_progress = listener
+
+    def sql(self, text: str) -> Any:
+        """Runs one statement; a query gives a DataFrame, anything else says what it did."""
+        return statements.run(self, self._work, text)
+
+    def create_table(
+        self, name: str | TableSchema, rows: Any = None, key: Sequence[str] = (), *, check: bool = True
+    ) -> int:
+        """A table filled from a DataFrame, Arrow, pandas, rows, or a CSV or Parquet path."""
+        return definitions.create_table(self._work, name, rows, key, check)
+
+    def create_view(
+        self,
+        name: str,
+        query: str,
+        *,
+        refresh: str = "deferred",
+        policy: str = "auto",
+        populate: bool = True,
+    ) -> int:
+        """A materialized view of a Spark SQL query."""
+        return definitions.create_view(self._work, name, query, refresh, policy, populate)
+
+    def alter_view(self, name: str, query: str) -> int:
+        """Gives a view another query."""
+        return definitions.alter_view(self._work, name, query)
+
+    def drop(self, name: str, *, cascade: bool = False) -> int:
+        """Drops a table or view; `cascade` drops the views that read it too."""
+        return definitions.drop(self._work, name, cascade)
+
+    def transaction(self) -> Transaction:
+        """Changes to several tables that are applied together when the block ends."""
+        return Transaction(self._table_name, lambda changes: commit_changes(self._work, changes))
+
+    def refresh(self, *views: str, policy: str | None = None) -> Report:
+        """Brings the named views, or every stale one, up to date in one commit."""
+        catalog = self._work.log.latest().catalog
+        names = [definitions.view_named(catalog, view).name for view in views]
+        return refresh(self._work, names, policy)
+
+    def table(self, name: str, version: int | None = None) -> DataFrame:
+        """The rows of a table or view as last published, or at an earlier version."""
+        log = self._work.log
+        entry = log.latest() if version is None else log.entry(version)
+        return self._work.reader.visible(entry.relations[entry.catalog.schema(name).name])
+
+    def status(self) -> list[Status]:
+        """Where every table and view stands."""
+        return inspection.status(self._work)
+
+    def history(self, view: str) -> list[HistoryEntry]:
+        """What each commit did to a view."""
+        return inspection.history(self._work, view)
+
+    def verify(self, view: str) -> Verification:
+        """Whether a view equals its query, evaluated anew at the state that it shows."""
+        return inspection.verify(self._work, view)
+
+    def compact(self, *names: str) -> int:
+        """Folds the layers of the named relations, or of all, into their mains."""
+        return housekeeping.compact(self._work, names)
+
+    def vacuum(self, keep: int = 20) -> int:
+        """Removes old versions, and the files that no kept version needs."""
+        return housekeeping.vacuum(self._work, keep)
+
+    def close(self) -> None:
+        """Ends the Spark session when it was started here."""
+        if self._owns_spark:
+            self.spark.stop()
+
+    def __enter__(self) -> Warehouse:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _table_name(self, name: str) -> str:
+        return definitions.table_named(self._work.log.latest().catalog, name).name
+
+
+def open(path: str, spark: SparkSession | None = None) -> Warehouse:
+    """Opens the warehouse at a path or URL; makes it, and a local Spark session, where missing."""
+    return Warehouse(str(path), spark)

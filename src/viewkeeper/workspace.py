@@ -1,0 +1,37 @@
+"""What every operation of a warehouse works with: its log, its Spark engine, and who listens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from viewkeeper.spark.engine import Engine
+from viewkeeper.spark.read import Reader
+from viewkeeper.storage.commits import WarehouseLog
+
+
+@dataclass(frozen=True)
+class ProgressEvent:
+    """Where long work stands; given to a warehouse's `on_progress`."""
+
+    stage: str
+    detail: str
+    done: int
+    total: int
+
+
+@dataclass
+class Workspace:
+    """One open warehouse."""
+
+    log: WarehouseLog
+    engine: Engine
+    on_progress: Callable[[ProgressEvent], None] | None = field(default=None)
+
+    @property
+    def reader(self) -> Reader:
+        return Reader(self.engine)
+
+    def progress(self, stage: str, detail: str, done: int, total: int) -> None:
+        if self.on_progress is not None:
+            self.on_progress(ProgressEvent(stage, detail, done, total))
