@@ -1,6 +1,6 @@
 """Outer joins are inner joins and padded anti joins, and so are their deltas.
 
-    L ⟕ R = (L ⋈ R) ⊎ pad(L ▷ R)          L ⟗ R = (L ⋈ R) ⊎ pad(L ▷ R) ⊎ pad(R ▷ L)
+L ⟕ R = (L ⋈ R) ⊎ pad(L ▷ R)          L ⟗ R = (L ⋈ R) ⊎ pad(L ▷ R) ⊎ pad(R ▷ L)
 """
 
 from __future__ import annotations

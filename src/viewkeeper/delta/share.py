@@ -1,0 +1,56 @@
+"""Common subexpressions, each evaluated once (quass96 4.3).
+
+Delta rules share subtrees: N of `γ(N) − γ(N ⊎ −δR)` is one node with several parents. Written out
+as one query it would be evaluated once per parent, and nested rules would multiply. Named steps
+keep the plan as small as its graph.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from viewkeeper.algebra.relations import Filter, Project, Reference, Relation, Scan, Values
+from viewkeeper.algebra.walk import children, nodes, with_children
+
+
+@dataclass(frozen=True)
+class Step:
+    """A subexpression with a name, under which later steps refer to it."""
+
+    name: str
+    plan: Relation
+
+
+def shared(
+    rel: Relation, name: Callable[[int], str] = "shared_{}".format
+) -> tuple[tuple[Step, ...], Relation]:
+    """The steps that `rel` uses more than once, inputs first, and `rel` over references to them.
+
+    The plan must have explicit counts: a reference to a step has the step's columns.
+    """
+    uses = Counter(child for node in nodes(rel) for child in children(node))
+    steps: list[Step] = []
+
+    def replace_shared(before: Relation, after: Relation) -> Relation:
+        if uses[before] < 2 or _is_cheap(before):
+            return after
+        steps.append(Step(name(len(steps) + 1), after))
+        return Reference(steps[-1].name, after.columns)
+
+    done: dict[Relation, Relation] = {}
+    for node in nodes(rel):
+        done[node] = replace_shared(node, _with(node, done))
+    return tuple(steps), done[rel]
+
+
+def _with(node: Relation, done: dict[Relation, Relation]) -> Relation:
+    return with_children(node, tuple(done[child] for child in children(node)))
+
+
+def _is_cheap(rel: Relation) -> bool:
+    """Rows straight from a stored relation: reading them again costs less than keeping them."""
+    while isinstance(rel, (Filter, Project)):
+        rel = rel.child
+    return isinstance(rel, (Scan, Reference, Values))

@@ -1,0 +1,57 @@
+"""Explicit counts mean what implicit ones do: each form of a plan denotes the same bag."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given
+
+from tests.laws.databases import History, histories
+from tests.laws.harness import connection, rows_of, start, stored_name, value
+from tests.laws.plans import Typed, plans, plans_with
+from tests.laws.settings import cases
+from viewkeeper.algebra.counts import weighted
+from viewkeeper.algebra.relations import Affected, Expand, Relation, Scan
+from viewkeeper.algebra.walk import rewrite
+from viewkeeper.delta.share import shared
+from viewkeeper.sql.render import DUCKDB, render
+
+
+def uncounted(rel: Relation) -> Relation:
+    return rewrite(rel, lambda n: Scan(n.table, n.bound, n.at) if isinstance(n, Scan) else n)
+
+
+@cases(150)
+@given(plans(budget=5, counted=True), histories())
+def test_reading_counts_gives_the_bag_that_reading_copies_gives(view: Typed, history: History) -> None:
+    start(history)
+    assert value(view.rel) == value(uncounted(view.rel))
+
+
+@cases(60)
+@given(plans_with(Expand, budget=4, counted=True), histories())
+def test_expanding_counts_gives_the_bag_back(view: Typed, history: History) -> None:
+    start(history)
+    assert value(view.rel) == value(uncounted(view.rel))
+
+
+@cases(60)
+@given(plans_with(Affected, budget=4), histories())
+def test_affected_is_the_set_of_values_mentioned(view: Typed, history: History) -> None:
+    start(history)
+    mentioned = value(view.rel)
+    names = view.rel.child.columns
+    places = [names.index(name) for name in view.rel.columns]
+    assert set(mentioned) == {tuple(row[i] for i in places) for row in value(view.rel.child)}
+    assert all(count == 1 for count in mentioned.values())
+
+
+@cases(60)
+@given(plans(budget=5), histories())
+def test_sharing_common_subexpressions_changes_nothing(view: Typed, history: History) -> None:
+    start(history)
+    twice = weighted(view.rel)
+    steps, _ = shared(twice)
+    assert len({step.name for step in steps}) == len(steps)
+    flat = connection().execute(render(twice, DUCKDB, stored_name, pretty=False)).fetchall()
+    assert Counter(map(repr, flat)) == Counter(map(repr, rows_of(twice)))
