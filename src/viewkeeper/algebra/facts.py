@@ -191,8 +191,8 @@ def _inherited(rel: Relation, schemas: Schemas) -> set[Dependency]:
         case Filter():
             return {*functional_dependencies(rel.child, schemas), *_equalities(rel.condition)}
         case Join(kind=JoinKind.INNER):
-            sides = (*functional_dependencies(rel.left, schemas), *functional_dependencies(rel.right, schemas))
-            return {*sides, *_equalities(rel.on)}
+            left = functional_dependencies(rel.left, schemas)
+            return {*left, *functional_dependencies(rel.right, schemas), *_equalities(rel.on)}
         case Join(kind=JoinKind.LEFT | JoinKind.SEMI | JoinKind.ANTI):
             return set(functional_dependencies(rel.left, schemas))
         case Project():

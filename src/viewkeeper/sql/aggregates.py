@@ -37,37 +37,41 @@ _CHANCE_NAMES = frozenset(
 )
 
 
-def call_name(node: exp.Expression) -> str:
+def call_name(node: exp.Expr) -> str:
     """The lower-case name of a function call; empty for anything else."""
     if isinstance(node, (exp.Anonymous, exp.AnonymousAggFunc)):
         return str(node.name).lower()
     return node.sql_name().lower() if isinstance(node, exp.Func) else ""
 
 
-def unwrapped(node: exp.Expression) -> exp.Expression:
+def unwrapped(node: exp.Expr) -> exp.Expr:
     """The call inside FILTER, WITHIN GROUP and IGNORE NULLS."""
     while isinstance(node, _WRAPPERS):
         node = node.this
     return node
 
 
-def is_aggregate_call(node: exp.Expression) -> bool:
+def is_aggregate_call(node: exp.Expr) -> bool:
     """Whether this node is an aggregate call, with its FILTER; a call under OVER is none."""
     call = unwrapped(node)
     if isinstance(call, _WINDOW_ONLY):
         return False
     if isinstance(call, exp.AggFunc):
         return True
+    if isinstance(call, exp.Any):
+        return not isinstance(call.parent, exp.Binary) and call.find(exp.Query, exp.Tuple) is None
     return isinstance(call, exp.Anonymous) and call_name(call) in _AGGREGATE_NAMES
 
 
-def is_grouping_call(node: exp.Expression) -> bool:
+def is_grouping_call(node: exp.Expr) -> bool:
     return isinstance(node, (exp.Grouping, exp.GroupingId))
 
 
-def depends_on_order(node: exp.Expression) -> bool:
+def depends_on_order(node: exp.Expr) -> bool:
     """Whether an aggregate's value depends on the order in which rows come."""
     call = unwrapped(node)
+    if node.find(exp.Column) is None:
+        return False
     if isinstance(call, exp.ArrayAgg) and call_name(call) == "collect_set":
         return False
     if isinstance(call, exp.GroupConcat):
@@ -75,7 +79,7 @@ def depends_on_order(node: exp.Expression) -> bool:
     return isinstance(call, _ORDER_SENSITIVE) or call_name(call) in {"string_agg", "listagg"}
 
 
-def _orders_by_itself(node: exp.Expression) -> bool:
+def _orders_by_itself(node: exp.Expr) -> bool:
     """LISTAGG(x) WITHIN GROUP (ORDER BY …, x): equal keys mean equal values, so ties do not show."""
     if not isinstance(node, exp.Order):
         return False
@@ -83,7 +87,22 @@ def _orders_by_itself(node: exp.Expression) -> bool:
     return any(item.this == value for item in node.expressions)
 
 
-def is_chance(node: exp.Expression) -> bool:
+def in_a_fixed_order(node: exp.Expr) -> exp.Expr:
+    """LISTAGG with its value as the last thing that it is ordered by, and Spark's empty separator."""
+    call = unwrapped(node)
+    if not isinstance(call, exp.GroupConcat):
+        return node
+    if call.args.get("separator") is None:
+        call.set("separator", exp.Literal.string(""))
+    if not _orders_by_itself(call.this):
+        order = call.this if isinstance(call.this, exp.Order) else exp.Order(this=call.this, expressions=[])
+        value = order.this.expressions[0] if isinstance(order.this, exp.Distinct) else order.this
+        last = exp.Ordered(this=value.copy(), desc=False, nulls_first=True)
+        call.set("this", exp.Order(this=order.this.copy(), expressions=[*order.expressions, last]))
+    return node
+
+
+def is_chance(node: exp.Expr) -> bool:
     """Whether a call's value is not a function of its arguments."""
     if isinstance(node, _CHANCE):
         return True
@@ -92,7 +111,7 @@ def is_chance(node: exp.Expression) -> bool:
     return isinstance(node, exp.Anonymous) and call_name(node) in _CHANCE_NAMES
 
 
-def over_no_rows(call: exp.Expression, value: Scalar) -> Scalar:
+def over_no_rows(call: exp.Expr, value: Scalar) -> Scalar:
     """The aggregate `value` with what it is over no rows in the place of a missing group's NULL."""
     inner = unwrapped(call)
     if isinstance(inner, _ZERO_WHEN_EMPTY):

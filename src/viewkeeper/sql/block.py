@@ -47,7 +47,7 @@ class Block:
     pending: tuple[Scalar, ...] = ()
     ties: tuple[Scalar, ...] = ()
 
-    def resolve(self, expr: exp.Expression, alias_first: bool = False) -> Scalar:
+    def resolve(self, expr: exp.Expr, alias_first: bool = False) -> Scalar:
         from viewkeeper.sql.resolve import Resolver
         from viewkeeper.sql.subqueries import attach
 
@@ -68,7 +68,7 @@ class Block:
         self.rel = Join(self.rel, right, kind, on)
 
 
-def where(block: Block, condition: exp.Expression) -> None:
+def where(block: Block, condition: exp.Expr) -> None:
     """Filters the block; conditions with free outer columns are kept for the join with the outer plan."""
     from viewkeeper.sql.subqueries import semi_join
 

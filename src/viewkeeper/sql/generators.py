@@ -16,11 +16,11 @@ _NAMES = frozenset(
 )
 
 
-def is_generator(node: exp.Expression) -> bool:
+def is_generator(node: exp.Expr) -> bool:
     return isinstance(node, (exp.Explode, exp.Posexplode, exp.Inline)) or call_name(node) in _NAMES
 
 
-def generate(node: exp.Expression, aliases: tuple[str, ...]) -> tuple[str, ...]:
+def generate(node: exp.Expr, aliases: tuple[str, ...]) -> tuple[str, ...]:
     """The names of the columns that a generator makes."""
     if aliases:
         return aliases
@@ -32,14 +32,14 @@ def generate(node: exp.Expression, aliases: tuple[str, ...]) -> tuple[str, ...]:
     raise Untranslatable(f"{name} without names for its columns")
 
 
-def table_function(context: Context, node: exp.Expression) -> Answer:
+def table_function(context: Context, node: exp.Expr) -> Answer:
     """`FROM range(…)` and `FROM explode(…)`."""
     generator, names = _table_generator(node)
     columns = tuple(context.fresh(name) for name in names)
     return Answer(Lateral(Values((), ((),)), generator, columns), names, columns)
 
 
-def _table_generator(node: exp.Expression) -> tuple[Scalar, tuple[str, ...]]:
+def _table_generator(node: exp.Expr) -> tuple[Scalar, tuple[str, ...]]:
     if call_name(node) == "range":
         return exp.Explode(this=_sequence(node)), ("id",)
     if is_generator(node) and node.find(exp.Column) is None:
@@ -47,7 +47,7 @@ def _table_generator(node: exp.Expression) -> tuple[Scalar, tuple[str, ...]]:
     raise Untranslatable(f"the table function {call_name(node) or node.key}")
 
 
-def _sequence(node: exp.Expression) -> Scalar:
+def _sequence(node: exp.Expr) -> Scalar:
     """range(end) and range(start, end): the numbers as an array, without the end itself."""
     bounds = [int(b.name) for b in node.expressions if isinstance(b, exp.Literal) and b.name.isdigit()]
     if len(bounds) != len(node.expressions) or len(bounds) not in (1, 2):

@@ -20,6 +20,7 @@ from viewkeeper.errors import InvalidSQL
 from viewkeeper.sql.aggregates import (
     call_name,
     depends_on_order,
+    in_a_fixed_order,
     is_aggregate_call,
     is_grouping_call,
     over_no_rows,
@@ -27,8 +28,9 @@ from viewkeeper.sql.aggregates import (
 )
 from viewkeeper.sql.block import Block, Domain, enter
 from viewkeeper.sql.limits import ordinal
-from viewkeeper.sql.resolve import outside_subqueries
+from viewkeeper.sql.resolve import Resolver, outside_subqueries
 from viewkeeper.sql.scope import Field, Untranslatable
+from viewkeeper.sql.subqueries import attach, attach_deferred
 
 _WRAPPERS = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
 
@@ -41,11 +43,11 @@ def is_aggregated(node: exp.Select) -> bool:
     return any(has_aggregate(item) for item in items)
 
 
-def has_aggregate(expr: exp.Expression) -> bool:
+def has_aggregate(expr: exp.Expr) -> bool:
     return any(is_aggregate_call(n) and not _is_window_call(n) for n in outside_subqueries(expr))
 
 
-def _is_window_call(node: exp.Expression) -> bool:
+def _is_window_call(node: exp.Expr) -> bool:
     parent = node.parent
     while isinstance(parent, _WRAPPERS):
         node, parent = parent, parent.parent
@@ -59,7 +61,7 @@ class GroupingNumber:
     column: str
     keys: tuple[Scalar, ...]
 
-    def value(self, call: exp.Expression) -> Scalar:
+    def value(self, call: exp.Expr) -> Scalar:
         """grouping(key), or grouping_id(keys) with one bit for each."""
         wanted = [item.unnest() for item in call.expressions]
         if isinstance(call, exp.GroupingId) and (not wanted or wanted == list(self.keys)):
@@ -67,7 +69,8 @@ class GroupingNumber:
         bits = [self._bit(key) for key in wanted]
         total: Scalar = exp.Literal.number(0)
         for bit in bits:
-            total = exp.Add(this=exp.Mul(this=exp.paren(total), expression=exp.Literal.number(2)), expression=bit)
+            doubled = exp.Mul(this=exp.paren(total), expression=exp.Literal.number(2))
+            total = exp.Add(this=doubled, expression=bit)
         return exp.cast(total if len(bits) > 1 else bits[0], "bigint" if len(bits) > 1 else "tinyint")
 
     def _bit(self, key: Scalar) -> Scalar:
@@ -91,7 +94,7 @@ class Groups:
     def __call__(self, expr: Scalar) -> Scalar:
         return self._visit(expr.copy(), is_window_call=False)
 
-    def _visit(self, node: exp.Expression, is_window_call: bool) -> exp.Expression:
+    def _visit(self, node: exp.Expr, is_window_call: bool) -> exp.Expr:
         if node in self.keys:
             return self.keys[node].copy()
         if not is_window_call and node in self.calls:
@@ -107,11 +110,12 @@ class Groups:
         if isinstance(node, (exp.Query, exp.Exists)):
             return node
         for key, value in list(node.args.items()):
-            within = key == "this" and (isinstance(node, exp.Window) or (is_window_call and isinstance(node, _WRAPPERS)))
-            if isinstance(value, exp.Expression):
+            wraps = isinstance(node, exp.Window) or (is_window_call and isinstance(node, _WRAPPERS))
+            within = wraps and key == "this"
+            if isinstance(value, exp.Expr):
                 node.set(key, self._visit(value, within))
             elif isinstance(value, list):
-                node.set(key, [self._visit(v, False) if isinstance(v, exp.Expression) else v for v in value])
+                node.set(key, [self._visit(v, False) if isinstance(v, exp.Expr) else v for v in value])
         return node
 
 
@@ -120,17 +124,20 @@ def group(
 ) -> Groups:
     """Puts the aggregation on the block's plan; the scope keeps the grouped columns only."""
     keys, sets = _grouping(block, node.args.get("group"), outputs)
-    calls = _calls(exprs)
-    named = [Named(block.context.fresh(_call_wish(call)), call) for call in calls]
+    calls = _calls(exprs, keys)
+    named = [Named(block.context.fresh(_call_wish(call)), in_a_fixed_order(call.copy())) for call in calls]
+    written: dict[Scalar, Scalar] = {
+        original: column(n.name) for original, n in zip(calls, named, strict=True)
+    }
     if sets is not None:
-        return _grouping_sets(block, keys, sets, named)
-    key_columns = [_key(block, key) for key in keys]
+        return _grouping_sets(block, keys, sets, named, written)
+    key_columns = [_key(block, _attached(block, key)) for key in keys]
     links = same(link for link in block.links if link not in {k.name for k in key_columns})
     is_global = not node.args.get("group")
     block.rel = Aggregate(block.rel, (*links, *key_columns), tuple(named))
-    groups = Groups(_mapping(keys, key_columns), {n.expr: column(n.name) for n in named})
+    groups = Groups(_mapping(keys, key_columns), written)
     if is_global and block.links:
-        groups.calls = {n.expr: over_no_rows(n.expr, column(n.name)) for n in named}
+        groups.calls = {call: over_no_rows(call, value) for call, value in written.items()}
         groups.late = domain is None
         if domain is not None:
             _every_outer_row(block, domain)
@@ -174,27 +181,27 @@ def _keep_grouped(block: Block, groups: Groups) -> None:
             groups.keys.setdefault(column(link), column(link))
 
 
-def _calls(exprs: list[Scalar]) -> list[Scalar]:
+def _calls(exprs: list[Scalar], keys: list[Scalar]) -> list[Scalar]:
     """The distinct aggregate calls, each with its FILTER."""
     found: dict[Scalar, None] = {}
     for expr in exprs:
         for node in outside_subqueries(expr):
             if is_aggregate_call(node) and not _is_window_call(node) and not _is_wrapped(node):
                 if not is_grouping_call(node):
-                    found[_checked(node)] = None
+                    found[_checked(node, keys)] = None
     return list(found)
 
 
-def _is_wrapped(node: exp.Expression) -> bool:
+def _is_wrapped(node: exp.Expr) -> bool:
     return isinstance(node.parent, _WRAPPERS) and node.parent.this is node
 
 
-def _checked(call: exp.Expression) -> Scalar:
+def _checked(call: exp.Expr, keys: list[Scalar]) -> Scalar:
     inner = unwrapped(call)
     for child in inner.iter_expressions():
         if has_aggregate(child):
             raise InvalidSQL("An aggregate cannot be inside another aggregate.", call.sql(dialect="spark"))
-    if depends_on_order(call):
+    if depends_on_order(call) and not isinstance(inner, exp.GroupConcat) and inner.this not in keys:
         raise Untranslatable(f"{call_name(inner)} depends on the order of the rows")
     if call.find(exp.Query) is not None:
         raise Untranslatable("a subquery inside an aggregate")
@@ -212,7 +219,7 @@ def _call_wish(call: Scalar) -> str:
 
 
 def _grouping(
-    block: Block, clause: exp.Expression | None, outputs: list[Scalar]
+    block: Block, clause: exp.Expr | None, outputs: list[Scalar]
 ) -> tuple[list[Scalar], list[tuple[Scalar, ...]] | None]:
     """The keys, and the sets of keys when there are several."""
     if clause is None:
@@ -231,7 +238,7 @@ def _grouping(
 
 
 def _trailing(
-    block: Block, items: list[exp.Expression], trailing: list[exp.Expression], outputs: list[Scalar]
+    block: Block, items: list[exp.Expr], trailing: list[exp.Expr], outputs: list[Scalar]
 ) -> tuple[list[Scalar], list[tuple[Scalar, ...]]]:
     """GROUP BY a, b WITH CUBE, and Hive's GROUP BY a, b GROUPING SETS (…)."""
     keys = _unique([_group_key(block, item, outputs) for item in items])
@@ -243,7 +250,7 @@ def _trailing(
     return keys, _powers(keys) if isinstance(node, exp.Cube) else _prefixes(keys)
 
 
-def _sets_of(block: Block, item: exp.Expression, outputs: list[Scalar]) -> list[tuple[Scalar, ...]]:
+def _sets_of(block: Block, item: exp.Expr, outputs: list[Scalar]) -> list[tuple[Scalar, ...]]:
     match item:
         case exp.Cube() | exp.Rollup():
             units = [_unit(block, node, outputs) for node in item.expressions]
@@ -255,7 +262,7 @@ def _sets_of(block: Block, item: exp.Expression, outputs: list[Scalar]) -> list[
             return [_unit(block, item, outputs)]
 
 
-def _unit(block: Block, node: exp.Expression, outputs: list[Scalar]) -> tuple[Scalar, ...]:
+def _unit(block: Block, node: exp.Expr, outputs: list[Scalar]) -> tuple[Scalar, ...]:
     inner = node.unnest()
     parts = inner.expressions if isinstance(inner, exp.Tuple) else [inner]
     return tuple(_group_key(block, part, outputs) for part in parts)
@@ -269,14 +276,21 @@ def _prefixes(items: list) -> list:  # type: ignore[type-arg]
     return [tuple(items[:size]) for size in range(len(items), -1, -1)]
 
 
-def _group_key(block: Block, item: exp.Expression, outputs: list[Scalar]) -> Scalar:
+def _group_key(block: Block, item: exp.Expr, outputs: list[Scalar]) -> Scalar:
     position = ordinal(item, len(outputs))
-    key = outputs[position] if position is not None else block.resolve(item).unnest()
+    key = outputs[position] if position is not None else _resolved(block, item)
     if has_aggregate(key):
         raise InvalidSQL("GROUP BY cannot contain an aggregate.", key.sql(dialect="spark"))
-    if key.find(exp.Query) is not None:
-        raise Untranslatable("a subquery in GROUP BY")
     return key.copy()
+
+
+def _resolved(block: Block, item: exp.Expr) -> Scalar:
+    """A key as the select list writes it: its subqueries wait, so that equal texts compare equal."""
+    return Resolver(block.scope, lambda node: attach(block, node), defer=True)(item).unnest()
+
+
+def _attached(block: Block, key: Scalar) -> Scalar:
+    return attach_deferred(block, key) if key.find(exp.Query) is not None else key
 
 
 def _unique(exprs: list[Scalar]) -> list[Scalar]:
@@ -284,16 +298,22 @@ def _unique(exprs: list[Scalar]) -> list[Scalar]:
 
 
 def _grouping_sets(
-    block: Block, keys: list[Scalar], sets: list[tuple[Scalar, ...]], named: list[Named]
+    block: Block,
+    keys: list[Scalar],
+    sets: list[tuple[Scalar, ...]],
+    named: list[Named],
+    written: dict[Scalar, Scalar],
 ) -> Groups:
     """One aggregate for each set; the keys that a set leaves out are NULL in its rows."""
     if any(not any(key in some for some in sets) for key in keys):
         raise Untranslatable("a key that is in no grouping set")
+    if any(key.find(exp.Query) is not None for key in keys):
+        raise Untranslatable("a subquery in a grouping set")
     columns = [Named(block.context.fresh(key.name or "key"), key) for key in keys]
     number = block.context.fresh("grouping")
     branches = [_branch(block, columns, some, named, number) for some in sets]
     block.rel = UnionAll(tuple(branches)) if len(branches) > 1 else branches[0]
-    groups = Groups(_mapping(keys, columns), {n.expr: column(n.name) for n in named})
+    groups = Groups(_mapping(keys, columns), written)
     groups.sets = GroupingNumber(number, tuple(keys))
     _keep_grouped(block, groups)
     return groups

@@ -20,7 +20,7 @@ from viewkeeper.sql.scope import Scope, Untranslatable
 _MOST_ROWS = 2**31 - 1
 
 
-def limits(node: exp.Expression) -> tuple[int, int] | None:
+def limits(node: exp.Expr) -> tuple[int, int] | None:
     """LIMIT and OFFSET as numbers; None when there are neither."""
     limit, offset = node.args.get("limit"), node.args.get("offset")
     skipped = _number(offset) if offset else 0
@@ -29,12 +29,12 @@ def limits(node: exp.Expression) -> tuple[int, int] | None:
     return _number(limit), skipped
 
 
-def _is_all(limit: exp.Expression) -> bool:
+def _is_all(limit: exp.Expr) -> bool:
     inner = limit.args.get("expression")
-    return isinstance(inner, exp.Column) and inner.name.lower() == "all"
+    return isinstance(inner, (exp.Var, exp.Column)) and inner.name.lower() == "all"
 
 
-def _number(clause: exp.Expression) -> int:
+def _number(clause: exp.Expr) -> int:
     value = clause.args.get("expression")
     if isinstance(value, exp.Literal) and not value.is_string and value.name.isdigit():
         return int(value.name)
@@ -53,7 +53,11 @@ def ordered(expr: Scalar, like: exp.Ordered | None = None) -> exp.Ordered:
 
 
 def top(
-    context: Context, rel: Relation, order: Sequence[exp.Ordered], bounds: tuple[int, int], links: tuple[str, ...]
+    context: Context,
+    rel: Relation,
+    order: Sequence[exp.Ordered],
+    bounds: tuple[int, int],
+    links: tuple[str, ...],
 ) -> Relation:
     """The rows `offset … offset + limit` of each group of links."""
     limit, offset = bounds
@@ -61,21 +65,27 @@ def top(
         return TopK(rel, tuple(order), limit, offset)
     named = {item.this.name for item in order if isinstance(item.this, exp.Column)}
     ties = [ordered(column(name)) for name in rel.columns if name not in named and name not in links]
+    items = [*(item.copy() for item in order), *ties] or [ordered(column(links[0]))]
     number = context.fresh("place")
     window = exp.Window(
         this=exp.RowNumber(),
         partition_by=[column(name) for name in links],
-        order=exp.Order(expressions=[*(item.copy() for item in order), *(ties or [ordered(column(links[0]))])]),
+        order=exp.Order(expressions=items),
         over="OVER",
     )
     numbered = Window(rel, links, (Named(number, window),))
-    place = column(number)
+    return restricted_to(Filter(numbered, _between(column(number), limit, offset)), rel.columns)
+
+
+def _between(place: Scalar, limit: int, offset: int) -> Scalar:
+    if limit == 1:
+        return exp.EQ(this=place, expression=exp.Literal.number(offset + 1))
+    below = exp.LTE(this=place, expression=exp.Literal.number(offset + limit))
     above = exp.GT(this=place.copy(), expression=exp.Literal.number(offset))
-    below = exp.LTE(this=place.copy(), expression=exp.Literal.number(offset + limit))
-    return restricted_to(Filter(numbered, and_(above, below) if offset else below), rel.columns)
+    return and_(above, below) if offset else below
 
 
-def limited(context: Context, node: exp.Expression, answer: Answer, scope: Scope) -> Answer:
+def limited(context: Context, node: exp.Expr, answer: Answer, scope: Scope) -> Answer:
     """An answer ordered by its own outputs and cut."""
     bounds = limits(node)
     if bounds is None:
@@ -85,7 +95,7 @@ def limited(context: Context, node: exp.Expression, answer: Answer, scope: Scope
     return replace(answer, rel=top(context, answer.rel, items, bounds, answer.links))
 
 
-def output_order(item: exp.Expression, columns: Sequence[str], scope: Scope) -> exp.Ordered:
+def output_order(item: exp.Expr, columns: Sequence[str], scope: Scope) -> exp.Ordered:
     like = item if isinstance(item, exp.Ordered) else exp.Ordered(this=item)
     position = ordinal(like.this, len(columns))
     if position is not None:
@@ -98,7 +108,7 @@ def output_order(item: exp.Expression, columns: Sequence[str], scope: Scope) -> 
     return ordered(resolved, like)
 
 
-def ordinal(expr: exp.Expression, count: int) -> int | None:
+def ordinal(expr: exp.Expr, count: int) -> int | None:
     """`ORDER BY 2` and `GROUP BY 2`: a position in the select list, from 0."""
     if not (isinstance(expr, exp.Literal) and not expr.is_string and expr.name.isdigit()):
         return None
@@ -108,5 +118,5 @@ def ordinal(expr: exp.Expression, count: int) -> int | None:
     return position - 1
 
 
-def _no_subquery(node: exp.Expression) -> Scalar:
+def _no_subquery(node: exp.Expr) -> Scalar:
     raise Untranslatable("a subquery in ORDER BY")

@@ -22,9 +22,12 @@ from viewkeeper.algebra.schema import HIDDEN_PREFIX, is_hidden
 from viewkeeper.errors import InvalidName, InvalidSQL, NotDeterministic
 from viewkeeper.sql.aggregates import call_name, is_chance
 from viewkeeper.sql.catalog import Catalog
-from viewkeeper.sql.context import Answer, Context, is_plain
+from viewkeeper.sql.context import Answer, Context
 from viewkeeper.sql.query import translate
 from viewkeeper.sql.scope import NeedsDomain, Untranslatable
+
+_FORBIDDEN = frozenset(" ,;{}()\n\t=.`'\"")
+"""What no column name may contain: a Delta table could not hold it, or it is no name but an expression."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,8 @@ def parse_view(sql: str, catalog: Catalog) -> ViewQuery:
     check_deterministic(query)
     _check_aliases(query)
     context = Context(catalog)
+    if not _survives_writing(query):
+        return _as_text(sql, query, catalog, "an expression of it cannot be written back unchanged")
     try:
         answer = translate(context, query)
     except Untranslatable as reason:
@@ -66,17 +71,15 @@ def parse_query(sql: str) -> exp.Query:
     return tree
 
 
-def parse_one(sql: str) -> exp.Expression:
+def parse_one(sql: str) -> exp.Expr:
     """One statement; syntax errors say where."""
     try:
         trees = [tree for tree in sqlglot.parse(sql, dialect="spark") if tree is not None]
     except SqlglotError as error:
         raise syntax_error(sql, error) from None
     if len(trees) != 1:
-        raise InvalidSQL(
-            "There is no statement here." if not trees else "There are several statements here; one is expected.",
-            sql.strip()[:200],
-        )
+        what = "There are several statements here; one is expected." if trees else "There is no statement here."
+        raise InvalidSQL(what, sql.strip()[:200])
     return trees[0]
 
 
@@ -89,7 +92,7 @@ def syntax_error(sql: str, error: SqlglotError) -> InvalidSQL:
     return InvalidSQL(f"Syntax error{where}: {description}.", shown)
 
 
-def check_deterministic(tree: exp.Expression) -> None:
+def check_deterministic(tree: exp.Expr) -> None:
     """Refuses functions whose value is not a function of the tables."""
     for node in tree.walk():
         if isinstance(node, exp.TableSample):
@@ -98,18 +101,32 @@ def check_deterministic(tree: exp.Expression) -> None:
             name = call_name(node) or node.key
             raise NotDeterministic(
                 f"{name} is not deterministic.",
-                f"{node.sql(dialect='spark')} gives another value each time, so the view could not be maintained.",
+                f"{node.sql(dialect='spark')} is not a function of the tables, so no view can be kept by it.",
                 "Store the value in a column of a table.",
             )
 
 
-def _check_aliases(tree: exp.Expression) -> None:
+def _survives_writing(query: exp.Query) -> bool:
+    """Whether the text that sqlglot writes for the query means the query again."""
+    try:
+        return sqlglot.parse_one(query.sql(dialect="spark"), dialect="spark") == query
+    except SqlglotError:
+        return False
+
+
+def reserved(name: str) -> InvalidName:
+    return InvalidName(
+        f"The name {name} is reserved.",
+        f"Names that start with {HIDDEN_PREFIX} belong to Viewkeeper.",
+        "Choose another name.",
+    )
+
+
+def _check_aliases(tree: exp.Expr) -> None:
     for node in tree.find_all(exp.Alias, exp.TableAlias):
         name = node.alias if isinstance(node, exp.Alias) else node.name
         if name and is_hidden(name):
-            raise InvalidName(
-                f"The name {name} is reserved.", f"Names that start with {HIDDEN_PREFIX} belong to Viewkeeper."
-            )
+            raise reserved(name)
 
 
 def check_outputs(names: tuple[str, ...]) -> None:
@@ -117,10 +134,8 @@ def check_outputs(names: tuple[str, ...]) -> None:
     seen: set[str] = set()
     for name in names:
         if is_hidden(name):
-            raise InvalidName(
-                f"The name {name} is reserved.", f"Names that start with {HIDDEN_PREFIX} belong to Viewkeeper."
-            )
-        if not is_plain(name):
+            raise reserved(name)
+        if not name or set(name) & _FORBIDDEN:
             raise InvalidName(
                 f"The view's column {name} has no plain name.",
                 "Letters, digits and underscores make a plain name.",
@@ -129,7 +144,9 @@ def check_outputs(names: tuple[str, ...]) -> None:
             )
         if name.lower() in seen:
             raise InvalidSQL(
-                f"The view has two columns named {name}.", hint="Give one of them another alias.", columns=(name,)
+                f"The view has two columns named {name}.",
+                hint="Give one of them another alias.",
+                columns=(name,),
             )
         seen.add(name.lower())
 

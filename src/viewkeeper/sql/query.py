@@ -22,7 +22,7 @@ from viewkeeper.sql.scope import Field, Scope, Untranslatable
 
 
 def translate(
-    context: Context, query: exp.Expression, domain: Domain | None = None, keep_pending: bool = False
+    context: Context, query: exp.Expr, domain: Domain | None = None, keep_pending: bool = False
 ) -> Answer:
     """The query inside `context.parent`. Without a domain, outer columns may only be free.
 
@@ -60,7 +60,7 @@ def values(context: Context, node: exp.Values, domain: Domain | None = None) -> 
     return Answer(Values(columns, rows), names, columns)
 
 
-def _row(item: exp.Expression) -> list[exp.Expression]:
+def _row(item: exp.Expr) -> list[exp.Expr]:
     if isinstance(item, exp.Tuple):
         return [cell.unalias().copy() for cell in item.expressions]
     return [item.unnest().copy()]
@@ -107,11 +107,11 @@ def _inputs(rel: Relation) -> tuple[Relation, ...]:
     return rel.inputs if isinstance(rel, UnionAll) else (rel,)
 
 
-def _has_tail(node: exp.Expression) -> bool:
+def _has_tail(node: exp.Expr) -> bool:
     return any(node.args.get(clause) for clause in ("order", "limit", "offset"))
 
 
-def _with_tail(context: Context, node: exp.Expression, answer: Answer) -> Answer:
+def _with_tail(context: Context, node: exp.Expr, answer: Answer) -> Answer:
     """ORDER BY, LIMIT and OFFSET after a set operation: they see its output columns only."""
     if not _has_tail(node):
         return answer

@@ -33,7 +33,7 @@ from viewkeeper.sql.context import Answer, Context
 from viewkeeper.sql.scope import Untranslatable
 
 
-def with_clause(context: Context, query: exp.Expression, domain: Domain | None) -> Context:
+def with_clause(context: Context, query: exp.Expr, domain: Domain | None) -> Context:
     """The context with the definitions of the query's WITH."""
     clause = query.args.get("with_")
     if clause is None:
@@ -192,7 +192,7 @@ def _in_order(answer: Answer) -> Relation:
     return restricted_to(answer.rel, answer.columns)
 
 
-def _branches(query: exp.Expression) -> list[exp.Expression]:
+def _branches(query: exp.Expr) -> list[exp.Expr]:
     """The operands of a chain of unions."""
     inner = query
     while isinstance(inner, exp.Subquery) and not inner.args.get("with_"):
@@ -202,7 +202,7 @@ def _branches(query: exp.Expression) -> list[exp.Expression]:
     return [query]
 
 
-def _is_distinct(query: exp.Expression) -> bool | None:
+def _is_distinct(query: exp.Expr) -> bool | None:
     """Whether a chain of unions drops duplicates; None when it is no union."""
     inner = query.unnest()
     if not isinstance(inner, exp.Union):
@@ -223,6 +223,7 @@ def _check_monotone(rel: Relation, name: str) -> None:
             continue
         if isinstance(node, Join) and node.kind in (JoinKind.INNER, JoinKind.SEMI):
             continue
-        inputs = (node.right,) if isinstance(node, Join) and node.kind in (JoinKind.LEFT, JoinKind.ANTI) else children(node)
+        keeps_left = isinstance(node, Join) and node.kind is JoinKind.ANTI
+        inputs = children(node)[1:] if keeps_left else children(node)
         if any(isinstance(below, Reference) for child in inputs for below in nodes(child)):
             raise Untranslatable(f"{name} is negated or aggregated inside its own definition")

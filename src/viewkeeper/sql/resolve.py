@@ -14,7 +14,7 @@ from viewkeeper.sql.scope import Scope, Untranslatable
 OUTER = "__outer"
 """The qualifier of a column that is already a column of the enclosing plan."""
 
-Attach = Callable[[exp.Expression], Scalar]
+Attach = Callable[[exp.Expr], Scalar]
 
 
 @dataclass
@@ -31,10 +31,10 @@ class Resolver:
     defer: bool = False
     named_windows: dict[str, exp.Window] | None = None
 
-    def __call__(self, expr: exp.Expression) -> Scalar:
+    def __call__(self, expr: exp.Expr) -> Scalar:
         return self._visit(expr.copy(), within_aggregate=False)
 
-    def _visit(self, node: exp.Expression, within_aggregate: bool) -> Scalar:
+    def _visit(self, node: exp.Expr, within_aggregate: bool) -> Scalar:
         match node:
             case exp.Column():
                 return self._column(node, within_aggregate)
@@ -47,10 +47,10 @@ class Resolver:
                 node = self._named_window(node)
         inside = within_aggregate or is_aggregate_call(node)
         for key, value in list(node.args.items()):
-            if isinstance(value, exp.Expression):
+            if isinstance(value, exp.Expr):
                 node.set(key, self._visit(value, inside))
             elif isinstance(value, list):
-                node.set(key, [self._visit(v, inside) if isinstance(v, exp.Expression) else v for v in value])
+                node.set(key, [self._visit(v, inside) if isinstance(v, exp.Expr) else v for v in value])
         return node
 
     def _column(self, node: exp.Column, within_aggregate: bool) -> Scalar:
@@ -63,7 +63,7 @@ class Resolver:
         found = self.scope.lookup(parts, self.alias_first and not within_aggregate)
         return found if isinstance(found, (exp.Column, exp.Literal)) else exp.paren(found, copy=False)
 
-    def _subquery(self, node: exp.Expression, within_aggregate: bool) -> Scalar:
+    def _subquery(self, node: exp.Expr, within_aggregate: bool) -> Scalar:
         if self.defer and not within_aggregate:
             return node
         return self.attach(node)
@@ -84,26 +84,26 @@ def deferred(expr: Scalar) -> bool:
     return expr.find(exp.Subquery, exp.Exists, exp.Select) is not None
 
 
-def top_down(expr: Scalar, change: Callable[[exp.Expression], Scalar | None]) -> Scalar:
+def top_down(expr: Scalar, change: Callable[[exp.Expr], Scalar | None]) -> Scalar:
     """`expr` with each outermost node that `change` maps replaced; subqueries are not entered."""
 
-    def visit(node: exp.Expression) -> exp.Expression:
+    def visit(node: exp.Expr) -> exp.Expr:
         new = change(node)
         if new is not None:
             return new
         if isinstance(node, (exp.Query, exp.Exists)):
             return node
         for key, value in list(node.args.items()):
-            if isinstance(value, exp.Expression):
+            if isinstance(value, exp.Expr):
                 node.set(key, visit(value))
             elif isinstance(value, list):
-                node.set(key, [visit(v) if isinstance(v, exp.Expression) else v for v in value])
+                node.set(key, [visit(v) if isinstance(v, exp.Expr) else v for v in value])
         return node
 
     return visit(expr.copy())
 
 
-def outside_subqueries(expr: exp.Expression) -> Iterator[exp.Expression]:
+def outside_subqueries(expr: exp.Expr) -> Iterator[exp.Expr]:
     """The nodes of an expression, but not those inside its subqueries."""
     yield expr
     if isinstance(expr, exp.Query) and not isinstance(expr, exp.Subquery):

@@ -140,7 +140,7 @@ def _fields_of(base: Scalar, names: Iterable[str]) -> Scalar:
 
 
 def _renamed(expr: Scalar, names: Mapping[str, str]) -> Scalar:
-    def swap(node: exp.Expression) -> exp.Expression:
+    def swap(node: exp.Expr) -> exp.Expr:
         return column(names[node.name]) if isinstance(node, exp.Column) else node
 
     return expr.transform(swap)

@@ -22,7 +22,7 @@ from viewkeeper.sql.limits import limits, ordered, ordinal, top
 from viewkeeper.sql.resolve import Resolver, top_down
 from viewkeeper.sql.scope import NeedsDomain
 from viewkeeper.sql.sources import from_clause
-from viewkeeper.sql.subqueries import attach, is_plain_select
+from viewkeeper.sql.subqueries import attach, attach_deferred, is_plain_select
 from viewkeeper.sql.windows import named_windows, with_windows
 
 
@@ -67,7 +67,7 @@ def select(
         grouped = group(block, node, [o.expr for o in items.outputs], _all_of(items), domain)
         if grouped.late:
             return _late(block, node, items, grouped)
-        items = items.changed(lambda expr: _attached(block, grouped(expr)))
+        items = items.changed(lambda expr: attach_deferred(block, grouped(expr)))
     if items.having is not None:
         block.filter(items.having)
     items = _windowed(block, items)
@@ -87,7 +87,8 @@ def _where(block: Block, node: exp.Select) -> None:
 
 def _items(block: Block, node: exp.Select, defer: bool) -> Items:
     """Every expression above WHERE, its names resolved; outputs first, since the others see their aliases."""
-    resolver = Resolver(block.scope, lambda n: attach(block, n), defer=defer, named_windows=named_windows(node))
+    windows = named_windows(node)
+    resolver = Resolver(block.scope, lambda n: attach(block, n), defer=defer, named_windows=windows)
     outputs: list[Output] = []
     for item in node.expressions:
         for output in _expanded(block, item, resolver):
@@ -114,7 +115,7 @@ def _order(node: exp.Select, outputs: list[Output], resolver: Resolver) -> list[
     return items
 
 
-def _expanded(block: Block, item: exp.Expression, resolver: Resolver) -> list[Output]:
+def _expanded(block: Block, item: exp.Expr, resolver: Resolver) -> list[Output]:
     """A select item; a star stands for several."""
     inner = item.unalias()
     if item.is_star and isinstance(item, (exp.Star, exp.Column)):
@@ -124,7 +125,7 @@ def _expanded(block: Block, item: exp.Expression, resolver: Resolver) -> list[Ou
     return [Output(_name(item), resolver(inner))]
 
 
-def _star(block: Block, item: exp.Expression) -> list[Output]:
+def _star(block: Block, item: exp.Expr) -> list[Output]:
     star = item if isinstance(item, exp.Star) else item.this
     table = item.table if isinstance(item, exp.Column) and item.table else None
     left_out = {node.name.lower() for node in star.args.get("except_") or ()}
@@ -134,7 +135,7 @@ def _star(block: Block, item: exp.Expression) -> list[Output]:
     return [Output(f.name, column(f.column)) for f in fields]
 
 
-def _generator(block: Block, item: exp.Expression, resolver: Resolver) -> list[Output]:
+def _generator(block: Block, item: exp.Expr, resolver: Resolver) -> list[Output]:
     """explode(…) in the select list makes rows as LATERAL VIEW does."""
     aliases = tuple(node.name for node in item.args.get("aliases") or ())
     names = generate(item.unalias(), aliases or ((item.alias,) if item.alias else ()))
@@ -143,7 +144,7 @@ def _generator(block: Block, item: exp.Expression, resolver: Resolver) -> list[O
     return [Output(n, column(c)) for n, c in zip(names, produced, strict=True)]
 
 
-def _name(item: exp.Expression) -> str:
+def _name(item: exp.Expr) -> str:
     """The name Spark gives to a select item; for an expression without alias, its text."""
     if isinstance(item, (exp.Alias, exp.Column, exp.Dot)):
         return item.alias_or_name or item.name
@@ -153,17 +154,6 @@ def _name(item: exp.Expression) -> str:
 def _all_of(items: Items) -> list[Scalar]:
     rest = [items.having, items.qualify, *(item.this for item in items.order)]
     return [o.expr for o in items.outputs] + [expr for expr in rest if expr is not None]
-
-
-def _attached(block: Block, expr: Scalar) -> Scalar:
-    """Subqueries that waited for the aggregation are joined to its result."""
-
-    def join(node: exp.Expression) -> Scalar | None:
-        if isinstance(node, exp.In) and node.args.get("query"):
-            return attach(block, node)
-        return attach(block, node) if isinstance(node, (exp.Query, exp.Exists)) else None
-
-    return top_down(expr, join)
 
 
 def _windowed(block: Block, items: Items) -> Items:

@@ -47,13 +47,13 @@ def from_clause(context: Context, select: exp.Select, domain: Domain | None) -> 
     return block
 
 
-def _add(block: Block, first: exp.Expression, joins: Sequence[exp.Join]) -> None:
+def _add(block: Block, first: exp.Expr, joins: Sequence[exp.Join]) -> None:
     _cross(block, source_block(block, first))
     for join in joins:
         add_join(block, join)
 
 
-def _apart(block: Block, first: exp.Expression, joins: Sequence[exp.Join]) -> Block:
+def _apart(block: Block, first: exp.Expr, joins: Sequence[exp.Join]) -> Block:
     """A group of joins as a block of its own, which does not see the tables beside it."""
     inner = Block(block.context, ONE_ROW, _hollow(block))
     _add(inner, first, joins)
@@ -73,20 +73,16 @@ def _cross(block: Block, other: Block) -> None:
     block.scope.fields.extend(other.scope.fields)
 
 
-def source_block(block: Block, node: exp.Expression) -> Block:
+def source_block(block: Block, node: exp.Expr) -> Block:
     """One FROM item with its fields."""
     nested = node.args.get("joins")
-    if isinstance(node, exp.Table) and nested:
+    if nested:
         bare = node.copy()
         bare.set("joins", None)
         return _apart(block, bare, nested)
     if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
-        inner = _apart(block, node.this, nested or [])
+        inner = _apart(block, node.this, [])
         return _realiased(inner, node) if node.alias else inner
-    if isinstance(node, exp.Subquery) and nested:
-        bare = node.copy()
-        bare.set("joins", None)
-        return _apart(block, bare, nested)
     if isinstance(node, exp.Lateral):
         raise Untranslatable("LATERAL at the beginning of FROM")
     answer = source(block, node)
@@ -94,12 +90,12 @@ def source_block(block: Block, node: exp.Expression) -> Block:
     return Block(block.context, answer.rel, Scope(fields), ties=_ties(block, answer))
 
 
-def _realiased(inner: Block, node: exp.Expression) -> Block:
+def _realiased(inner: Block, node: exp.Expr) -> Block:
     fields = [Field(node.alias, f.name, f.column) for f in inner.scope.star()]
     return Block(inner.context, inner.rel, Scope(fields))
 
 
-def _alias(node: exp.Expression, answer: Answer) -> tuple[str | None, tuple[str, ...]]:
+def _alias(node: exp.Expr, answer: Answer) -> tuple[str | None, tuple[str, ...]]:
     columns = tuple(node.alias_column_names)
     if columns and len(columns) != len(answer.names):
         raise InvalidSQL(
@@ -110,7 +106,7 @@ def _alias(node: exp.Expression, answer: Answer) -> tuple[str | None, tuple[str,
     return node.alias_or_name or None, columns
 
 
-def source(block: Block, node: exp.Expression) -> Answer:
+def source(block: Block, node: exp.Expr) -> Answer:
     """The rows of a FROM item."""
     _refuse(node)
     match node:
@@ -128,7 +124,7 @@ def source(block: Block, node: exp.Expression) -> Answer:
             raise Untranslatable(f"{node.key.upper()} in FROM")
 
 
-def _refuse(node: exp.Expression) -> None:
+def _refuse(node: exp.Expr) -> None:
     for clause in ("pivots", "when", "version", "changes", "match_recognize"):
         if node.args.get(clause):
             raise Untranslatable(f"{clause.rstrip('s').upper()} in FROM")
@@ -191,7 +187,7 @@ def _kind(join: exp.Join) -> JoinKind:
     return _SIDES.get(join.side, JoinKind.INNER)
 
 
-def _inner_condition(block: Block, condition: exp.Expression) -> None:
+def _inner_condition(block: Block, condition: exp.Expr) -> None:
     """ON of an inner join is a condition on the joined rows: WHERE's rules apply, subqueries too."""
     before = block.rel
     assert isinstance(before, Join)
@@ -202,7 +198,7 @@ def _inner_condition(block: Block, condition: exp.Expression) -> None:
         where(block, condition)
 
 
-def _condition(block: Block, condition: exp.Expression | None) -> list[Scalar]:
+def _condition(block: Block, condition: exp.Expr | None) -> list[Scalar]:
     if condition is None:
         return []
     if condition.find(exp.Query) is not None:
@@ -271,13 +267,13 @@ def _join_lateral(block: Block, join: exp.Join) -> None:
     _lateral_subquery(block, node, condition, outer)
 
 
-def _generator_condition(block: Block, condition: exp.Expression, outer: bool) -> None:
+def _generator_condition(block: Block, condition: exp.Expr, outer: bool) -> None:
     if outer:
         raise Untranslatable("LEFT JOIN LATERAL of a generator with a condition")
     where(block, condition)
 
 
-def _lateral_subquery(block: Block, node: exp.Lateral, condition: exp.Expression | None, outer: bool) -> None:
+def _lateral_subquery(block: Block, node: exp.Lateral, condition: exp.Expr | None, outer: bool) -> None:
     """Each row of the block beside the rows of a query that may use the row's columns."""
     from viewkeeper.sql.subqueries import correlated
 

@@ -17,19 +17,19 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from viewkeeper.algebra.expressions import Scalar, column
+from viewkeeper.algebra.expressions import Named, Scalar, column, same
 from viewkeeper.algebra.facts import determines
 from viewkeeper.algebra.relations import Aggregate, JoinKind, Project, Relation
-from viewkeeper.sql.block import Block, domain_of, join_condition, trial_domain
-from viewkeeper.sql.context import Answer
-from viewkeeper.sql.resolve import OUTER, outside_subqueries
 from viewkeeper.sql.aggregates import is_aggregate_call
+from viewkeeper.sql.block import Block, domain_of, join_condition, trial_domain
+from viewkeeper.sql.context import Answer, Context
+from viewkeeper.sql.resolve import OUTER, outside_subqueries, top_down
 from viewkeeper.sql.scope import NeedsDomain, Untranslatable
 
 _DERIVED = "__rows"
 
 
-def semi_join(block: Block, part: exp.Expression) -> bool:
+def semi_join(block: Block, part: exp.Expr) -> bool:
     """Joins a conjunct of WHERE that is [NOT] EXISTS or [NOT] IN; says whether it was one."""
     inner = part.unnest()
     negated = isinstance(inner, exp.Not)
@@ -43,7 +43,7 @@ def semi_join(block: Block, part: exp.Expression) -> bool:
     return True
 
 
-def attach(block: Block, node: exp.Expression) -> Scalar:
+def attach(block: Block, node: exp.Expr) -> Scalar:
     """Joins a subquery to the block's plan; gives the expression of its value."""
     match node:
         case exp.Subquery():
@@ -56,17 +56,42 @@ def attach(block: Block, node: exp.Expression) -> Scalar:
             return scalar_value(block, node)
 
 
-def scalar_value(block: Block, query: exp.Expression) -> Scalar:
+def attach_deferred(block: Block, expr: Scalar) -> Scalar:
+    """Subqueries that waited for the aggregation are joined to its result."""
+
+    def join(node: exp.Expr) -> Scalar | None:
+        if isinstance(node, exp.In) and node.args.get("query"):
+            return attach(block, node)
+        return attach(block, node) if isinstance(node, (exp.Query, exp.Exists)) else None
+
+    return top_down(expr, join)
+
+
+def scalar_value(block: Block, query: exp.Expr) -> Scalar:
     """The single value of a scalar subquery; NULL when it has no row."""
     answer = correlated(block, query)
     if len(answer.names) != 1:
         raise Untranslatable("a scalar subquery with several columns")
     if answer.late is None and not determines(answer.rel, answer.links, block.context.schemas):
-        raise Untranslatable("a scalar subquery that may have several rows")
+        answer = _the_only_row(block.context, answer)
     value = answer.columns[0]
     kind = JoinKind.INNER if _one_row(answer.rel) else JoinKind.LEFT
     block.join(answer.rel, kind, join_condition(answer))
     return answer.late[value].copy() if answer.late else column(value)
+
+
+def _the_only_row(context: Context, answer: Answer) -> Answer:
+    """A query that may have several rows: its single value, or, as in Spark, an error for an outer row
+    that meets more than one."""
+    value, count = context.fresh(answer.names[0]), context.fresh("rows")
+    largest = Named(value, exp.Max(this=column(answer.columns[0])))
+    rows = Named(count, exp.Count(this=exp.Star()))
+    rel = Aggregate(answer.rel, same(answer.links), (largest, rows))
+    several = exp.GT(this=column(count), expression=exp.Literal.number(1))
+    complaint = exp.Literal.string("a scalar subquery returned more than one row")
+    error = exp.Anonymous(this="raise_error", expressions=[complaint])
+    only = exp.paren(exp.Case().when(several, error).else_(column(value)))
+    return replace(answer, rel=rel, columns=(value,), late={value: only})
 
 
 def _one_row(rel: Relation) -> bool:
@@ -76,7 +101,7 @@ def _one_row(rel: Relation) -> bool:
     return isinstance(rel, Aggregate) and not rel.keys
 
 
-def correlated(block: Block, query: exp.Expression, keep_pending: bool = False) -> Answer:
+def correlated(block: Block, query: exp.Expr, keep_pending: bool = False) -> Answer:
     """The query inside the block's scope: free where its outer columns allow it, else with a domain."""
     from viewkeeper.sql.query import translate
 
@@ -90,7 +115,7 @@ def correlated(block: Block, query: exp.Expression, keep_pending: bool = False) 
     return translate(context, query, domain_of(block, used))
 
 
-def _outer_columns(block: Block, query: exp.Expression) -> set[str]:
+def _outer_columns(block: Block, query: exp.Expr) -> set[str]:
     """Which columns of the block's plan the query mentions, found by translating it once for show."""
     from viewkeeper.sql.query import translate
 
@@ -111,7 +136,7 @@ def _bare(query: exp.Query) -> exp.Query:
     return query
 
 
-def is_plain_select(query: exp.Expression) -> bool:
+def is_plain_select(query: exp.Expr) -> bool:
     """FROM and WHERE only: each row of them is a row of the query."""
     if not isinstance(query, exp.Select):
         return False
@@ -166,7 +191,8 @@ def _matching(
     else:
         names = [f"c{number}" for number in range(len(left))]
         right = [exp.column(name, table=_DERIVED) for name in names]
-        alias = exp.TableAlias(this=exp.to_identifier(_DERIVED), columns=[exp.to_identifier(n) for n in names])
+        identifiers = [exp.to_identifier(name) for name in names]
+        alias = exp.TableAlias(this=exp.to_identifier(_DERIVED), columns=identifiers)
         source = exp.Subquery(this=query.copy(), alias=alias)
         inner = exp.select(exp.Literal.number(1)).from_(source)
     if len(left) != len(right):
@@ -189,7 +215,7 @@ def _equal_or_unknown(left: Scalar, right: Scalar) -> Scalar:
     return exp.paren(exp.or_(_equal(left, right), unknown))
 
 
-def _items(expr: exp.Expression) -> list[exp.Expression]:
+def _items(expr: exp.Expr) -> list[exp.Expr]:
     inner = expr.unnest()
     return list(inner.expressions) if isinstance(inner, exp.Tuple) else [inner]
 
@@ -197,7 +223,7 @@ def _items(expr: exp.Expression) -> list[exp.Expression]:
 def _outer(expr: Scalar) -> Scalar:
     """Plan columns marked as such, so that no inner name can capture them."""
 
-    def mark(node: exp.Expression) -> exp.Expression:
+    def mark(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Column):
             return exp.Column(this=node.this.copy(), table=exp.to_identifier(OUTER))
         return node

@@ -90,7 +90,7 @@ def _ties_show(
     return spec is not None and (spec.args.get("kind") or "").upper() == "ROWS" and not whole
 
 
-def _is_whole(spec: exp.Expression | None, order: list[exp.Ordered]) -> bool:
+def _is_whole(spec: exp.Expr | None, order: list[exp.Ordered]) -> bool:
     """Whether the frame is the whole partition."""
     if spec is None:
         return not order
@@ -100,7 +100,7 @@ def _is_whole(spec: exp.Expression | None, order: list[exp.Ordered]) -> bool:
 
 
 def _end_shows(
-    window: exp.Window, spec: exp.Expression | None, order: list[exp.Ordered], whole: bool
+    window: exp.Window, spec: exp.Expr | None, order: list[exp.Ordered], whole: bool
 ) -> bool:
     """FIRST_VALUE needs a frame that starts with the partition, LAST_VALUE one that ends with it,
     unless frames count rows: a RANGE frame would be another one under a finer order."""
