@@ -1,0 +1,72 @@
+"""ID-based diffs (katsis15): updates that touch no base table.
+
+    definition = define("v", plan, schemas)         # or a Refusal
+    script = definition.script()                    # all four passes
+    script = definition.script(changed={"upd_parts"})  # only for the diffs that are not empty
+
+Four passes make a Δ-script of a view: `infer.infer_ids` (1), `instantiate.instantiate` (2),
+`compose.compose` (3) and `minimize.minimize` (4). All is algebra; nothing here runs anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from viewkeeper.algebra.relations import Relation
+from viewkeeper.algebra.schema import TableSchema
+from viewkeeper.maintenance.id_diffs.caches import Caches, Caching, choose_caches
+from viewkeeper.maintenance.id_diffs.compose import compose
+from viewkeeper.maintenance.id_diffs.ids import Subview
+from viewkeeper.maintenance.id_diffs.infer import infer_ids
+from viewkeeper.maintenance.id_diffs.instantiate import instantiate
+from viewkeeper.maintenance.id_diffs.minimize import minimize
+from viewkeeper.maintenance.id_diffs.refusal import Refusal
+from viewkeeper.maintenance.id_diffs.script import Apply, Compute, Script, Stored, base_table_reads, show
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A view that can be kept up to date by i-diffs, as it is known when it is defined."""
+
+    name: str
+    visible: tuple[str, ...]
+    top: Subview
+    schemas: Mapping[str, TableSchema]
+    caches: Caches
+    tuple_based: bool = False
+
+    def script(self, changed: Collection[str] | None = None) -> Script:
+        """The Δ-script; `changed` names the base-table diffs that have rows, by default any."""
+        dag = instantiate(self.top, self.schemas, self.caches, changed, tuple_based=self.tuple_based)
+        return minimize(compose(dag, self.name, self.visible, self.caches))
+
+
+def define(
+    name: str,
+    plan: Relation,
+    schemas: Mapping[str, TableSchema],
+    *,
+    caching: Caching = Caching.AUTO,
+    tuple_based: bool = False,
+) -> Definition | Refusal:
+    """The view extended by its IDs, and its caches; or why i-diffs cannot keep it up to date."""
+    top = infer_ids(plan, schemas)
+    if isinstance(top, Refusal):
+        return top
+    caches = choose_caches(top, name, Caching.NEVER if tuple_based else caching)
+    return Definition(name, plan.columns, top, schemas, caches, tuple_based)
+
+
+__all__ = [
+    "define",
+    "Definition",
+    "Refusal",
+    "Caching",
+    "Script",
+    "Stored",
+    "Compute",
+    "Apply",
+    "base_table_reads",
+    "show",
+]

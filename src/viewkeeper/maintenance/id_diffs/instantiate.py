@@ -1,0 +1,242 @@
+"""Pass 2: the rules of every operator on the way of every base-table diff (katsis15, section 4).
+
+The result is the rule DAG (Figure 6): a rule's query refers to the diffs that its operator received
+by name, and to its operator's data as `n3@old` or `n3@new`. Non-blocking operators take one diff at a
+time; an aggregate is blocking and takes all diffs of its input together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import assert_never
+
+from viewkeeper.algebra.build import is_empty, projected
+from viewkeeper.algebra.expressions import Named, column
+from viewkeeper.algebra.relations import (
+    Aggregate,
+    Filter,
+    Join,
+    JoinKind,
+    Project,
+    Reference,
+    Relation,
+    Scan,
+    UnionAll,
+)
+from viewkeeper.algebra.schema import TableSchema
+from viewkeeper.algebra.walk import nodes
+from viewkeeper.maintenance.id_diffs.caches import Caches, Source
+from viewkeeper.maintenance.id_diffs.diffs import Diff, DiffKind, DiffSchema, named_by, pre
+from viewkeeper.maintenance.id_diffs.ids import Subview, subviews
+from viewkeeper.maintenance.id_diffs.rules.aggregation import (
+    computed_again,
+    recomputation,
+    touched_groups,
+    whole_groups,
+)
+from viewkeeper.maintenance.id_diffs.rules.change import Change
+from viewkeeper.maintenance.id_diffs.rules.join import join
+from viewkeeper.maintenance.id_diffs.rules.projection import projection
+from viewkeeper.maintenance.id_diffs.rules.selection import selection
+from viewkeeper.maintenance.id_diffs.rules.semijoin import semijoin
+from viewkeeper.maintenance.id_diffs.rules.sums import beside_output, is_additive, moved, sums
+from viewkeeper.maintenance.id_diffs.rules.touched import (
+    asked_twice,
+    inserted_rows,
+    signed_changes,
+    straight_from_the_tables,
+    touched_rows,
+)
+from viewkeeper.maintenance.id_diffs.rules.tuples import tuple_join
+from viewkeeper.maintenance.id_diffs.rules.union import union
+from viewkeeper.maintenance.id_diffs.schemas import base_diffs, base_tables, instances, modification_log
+
+
+@dataclass(frozen=True)
+class Rule:
+    """An instantiated rule: `name` is its result, a diff of `subview` or a help on the way to one.
+
+    `explicit`: the query has explicit counts already. `shared`: several rules use the result.
+    """
+
+    name: str
+    subview: str
+    query: Relation
+    schema: DiffSchema | None = None
+    blocking: bool = False
+    explicit: bool = False
+    shared: bool = False
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The results that this rule uses, each once."""
+        found = (node.name for node in nodes(self.query) if isinstance(node, Reference))
+        return tuple(dict.fromkeys(name for name in found if "@" not in name))
+
+
+@dataclass(frozen=True)
+class RuleDag:
+    """The rules in an order in which each comes after those it uses."""
+
+    top: Subview
+    rules: tuple[Rule, ...]
+    base: tuple[Diff, ...]
+
+
+def instantiate(
+    top: Subview,
+    schemas: Mapping[str, TableSchema],
+    caches: Caches,
+    changed: Collection[str] | None = None,
+    *,
+    tuple_based: bool = False,
+) -> RuleDag:
+    """The rules for the base-table diffs in `changed`, by default all of them."""
+    book = _Book(top, schemas, caches, changed, tuple_based)
+    for view in subviews(top):
+        book.diffs[view.name] = book.propagate(view)
+    return RuleDag(top, tuple(book.rules), tuple(book.all_base))
+
+
+@dataclass
+class _Book:
+    """The rules so far, and the diffs of each subview."""
+
+    top: Subview
+    schemas: Mapping[str, TableSchema]
+    caches: Caches
+    changed: Collection[str] | None
+    tuple_based: bool
+    rules: list[Rule] = field(default_factory=list)
+    diffs: dict[str, tuple[Diff, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.base: dict[str, tuple[Diff, ...]] = {}
+        self.all_base: list[Diff] = []
+        for table in base_tables(self.top, self.schemas):
+            self.rules.append(Rule(table.log.name, table.name, modification_log(table), explicit=True, shared=True))
+            changes = (Change(s, instances(table, s)) for s in base_diffs(self.top, table))
+            found = self.record(table.name, changes)
+            self.all_base.extend(found)
+            self.base[table.name] = tuple(d for d in found if self.changed is None or d.name in self.changed)
+
+    def record(self, subview: str, changes: Iterable[Change], blocking: bool = False) -> tuple[Diff, ...]:
+        diffs = []
+        for change in changes:
+            if is_empty(change.query):
+                continue
+            diff = Diff(self._name(subview, change.schema.kind), change.schema)
+            self.rules.append(Rule(diff.name, subview, change.query, change.schema, blocking))
+            diffs.append(diff)
+        return tuple(diffs)
+
+    def help(self, subview: str, wish: str, query: Relation, explicit: bool = False) -> Relation:
+        """A result that several rules of a blocking operator use."""
+        if is_empty(query):
+            return query
+        name = f"{wish}_{subview}"
+        self.rules.append(Rule(name, subview, query, None, True, explicit, shared=True))
+        return Reference(name, query.columns)
+
+    def _name(self, subview: str, kind: DiffKind) -> str:
+        word = {DiffKind.INSERT: "ins", DiffKind.DELETE: "del", DiffKind.UPDATE: "upd"}[kind]
+        taken = sum(1 for rule in self.rules if rule.schema and rule.subview == subview and rule.schema.kind is kind)
+        return f"{word}_{subview}" if not taken else f"{word}{taken + 1}_{subview}"
+
+    def propagate(self, view: Subview) -> tuple[Diff, ...]:
+        match view.plan:
+            case Scan():
+                changes = (_scanned(view, diff) for diff in self.base[view.plan.table])
+                return self.record(view.name, (change for change in changes if change is not None))
+            case Aggregate():
+                return self._aggregate(view)
+            case Filter() | Project() | UnionAll() | Join():
+                return self.record(view.name, self._non_blocking(view))
+            case _:
+                raise AssertionError(f"pass 1 accepted {type(view.plan).__name__}")
+
+    def _non_blocking(self, view: Subview) -> Iterator[Change]:
+        for side, below in enumerate(view.inputs):
+            for diff in self.diffs[below.name]:
+                yield from self._one(view, diff, side)
+
+    def _one(self, view: Subview, diff: Diff, side: int) -> Iterator[Change]:
+        match view.plan:
+            case Filter():
+                return selection(view, diff)
+            case Project():
+                return projection(view, diff)
+            case UnionAll():
+                return union(view, diff, side)
+            case Join(kind=JoinKind.INNER) if self.tuple_based:
+                return tuple_join(view, diff, side)
+            case Join(kind=JoinKind.INNER):
+                return join(view, diff, side)
+            case Join():
+                return semijoin(view, diff, side)
+            case _:
+                raise AssertionError(f"{type(view.plan).__name__} is no non-blocking operator")
+
+    def _aggregate(self, view: Subview) -> tuple[Diff, ...]:
+        whole = [] if self.caches.sources[view.name] is Source.TABLES else self._whole_groups(view)
+        changes = self.help(view.name, "changes", *self._signed(view, [diff for diff, _ in whole]))
+        if is_empty(changes):
+            return self.record(view.name, (change for _, change in whole), blocking=True)
+        if is_additive(view):
+            groups = self.help(view.name, "moved", moved(view, changes))
+            found = sums(view, self.help(view.name, "beside", beside_output(view, groups)))
+        else:
+            groups = self.help(view.name, "groups", touched_groups(view, changes))
+            now = self.help(view.name, "again", computed_again(view, groups))
+            found = recomputation(view, groups, now)
+        return self.record(view.name, (*(change for _, change in whole), *found), blocking=True)
+
+    def _whole_groups(self, view: Subview) -> list[tuple[Diff, Change]]:
+        found = ((diff, whole_groups(view, diff)) for diff in self.diffs[view.inputs[0].name])
+        return [(diff, change) for diff, change in found if change is not None]
+
+    def _signed(self, view: Subview, whole: list[Diff]) -> tuple[Relation, bool]:
+        """The signed changes of an aggregate's input, without the groups that go as a whole."""
+        below = view.inputs[0]
+        diffs = [diff for diff in self.diffs[below.name] if diff not in whole]
+        match self.caches.sources[view.name]:
+            case Source.TABLES:
+                return straight_from_the_tables(below, {name for name, diffs in self.base.items() if diffs}), True
+            case Source.QUERIED:
+                changes = asked_twice(below, diffs)
+            case Source.STORED:
+                new = self.help(view.name, "inserted", inserted_rows(below, diffs))
+                touched = self.help(view.name, "touched", touched_rows(below, diffs, new))
+                changes = signed_changes(below, touched, new)
+            case source:
+                assert_never(source)
+        for diff in whole:
+            changes = changes if is_empty(changes) else named_by(changes, diff.rows, diff.schema.ids, JoinKind.ANTI)
+        return changes, False
+
+
+def _scanned(view: Subview, diff: Diff) -> Change | None:
+    """A table's diff under the names that the scan gives its columns; columns not read are dropped."""
+    assert isinstance(view.plan, Scan)
+    names = {bound.source.name: bound.name for bound in view.plan.bound}
+    schema = diff.schema
+
+    def kept(columns: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(name for name in columns if name in names)
+
+    if schema.kind is DiffKind.UPDATE and not kept(schema.updated):
+        return None
+    old = [(name, name) for name in schema.ids]
+    old += [(pre(name), pre(names[name])) for name in kept(schema.pre)]
+    pairs = [(source, names.get(source, new)) for source, new in old]
+    pairs += [(name, names[name]) for name in kept(schema.post)]
+    new = replace(
+        schema,
+        relation=view.name,
+        ids=tuple(names[name] for name in schema.ids),
+        pre=tuple(names[name] for name in kept(schema.pre)),
+        post=tuple(names[name] for name in kept(schema.post)),
+        updated=tuple(names[name] for name in kept(schema.updated)),
+    )
+    return Change(new, projected(diff.rows, (Named(new_name, column(old_name)) for old_name, new_name in pairs)))

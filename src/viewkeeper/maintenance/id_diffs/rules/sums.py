@@ -1,0 +1,113 @@
+"""Tables 9, 11 and 12: γ of SUM, COUNT and (by its operator caches) AVG, from the changes alone.
+
+    moved   =  γ_G, sum(sign·x)→x_Δ, sum(sign)→rows_Δ (changes)
+    beside  =  moved ⟕_G Output^pre
+    Δ⁺      =  groups that Output lacks
+    Δ⁻      =  groups of which no row is left
+    Δᵘ      =  the others: c_pre = c, c_post = c + c_Δ
+
+The paper's tables leave out the creation and death of groups. The count of rows in a group decides
+both; the count of values beside each sum decides whether it is NULL. Without grouping columns there
+is one group, always.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from viewkeeper.algebra.build import filtered, projected, renamed
+from viewkeeper.algebra.expressions import (
+    Named,
+    Scalar,
+    and_,
+    column,
+    function,
+    literal,
+    not_,
+    null_safe_match,
+    same,
+)
+from viewkeeper.algebra.relations import Aggregate, Join, JoinKind, Relation, State
+from viewkeeper.maintenance.id_diffs.diffs import DiffKind, DiffSchema, delete_schema, pre, truly_changed
+from viewkeeper.maintenance.id_diffs.ids import Subview
+from viewkeeper.maintenance.id_diffs.normalize import is_row_count
+from viewkeeper.maintenance.id_diffs.rules.change import Change, in_order, inserted
+from viewkeeper.maintenance.id_diffs.rules.touched import SIGN
+
+MOVED_PREFIX = "__moved_"
+
+
+def is_additive(view: Subview) -> bool:
+    """Whether pass 1 has put the aggregate in terms of SUM and COUNT, with a count of rows."""
+    plan = _aggregate(view)
+    calls = [item.expr for item in plan.aggregates]
+    plain = all(isinstance(c, (exp.Sum, exp.Count)) and not isinstance(c.this, exp.Distinct) for c in calls)
+    return plain and any(is_row_count(c) for c in calls) and all(_values_counted(c, calls) for c in calls)
+
+
+def _values_counted(call: Scalar, calls: list[Scalar]) -> bool:
+    return not isinstance(call, exp.Sum) or exp.Count(this=call.this.copy(), big_int=True) in calls
+
+
+def moved(view: Subview, changes: Relation) -> Relation:
+    """Per group, by how much each sum and count has moved."""
+    plan = _aggregate(view)
+    return Aggregate(changes, plan.keys, tuple(_movement(item) for item in plan.aggregates))
+
+
+def _movement(item: Named) -> Named:
+    sign, call = column(SIGN), item.expr
+    if is_row_count(call):
+        amount: Scalar = sign
+    elif isinstance(call, exp.Count):
+        missing = exp.Is(this=exp.paren(call.this.copy()), expression=exp.null())
+        amount = exp.Case().when(missing, literal(0)).else_(sign)
+    else:
+        amount = exp.Mul(this=exp.paren(call.this.copy()), expression=sign)
+    return Named(MOVED_PREFIX + item.name, function("sum", amount))
+
+
+def beside_output(view: Subview, moved_groups: Relation) -> Relation:
+    """The moved groups beside what the output holds of them; NULLs where it has no such group."""
+    plan = _aggregate(view)
+    other = {name: pre(name) for name in view.columns}
+    on = null_safe_match((key, pre(key)) for key in plan.key_names)
+    return Join(moved_groups, renamed(view.at(State.OLD), other), JoinKind.LEFT, on)
+
+
+def sums(view: Subview, beside: Relation) -> Iterator[Change]:
+    plan = _aggregate(view)
+    rows = next(item.name for item in plan.aggregates if is_row_count(item.expr))
+    new = (*same(plan.key_names), *(_new_value(item, plan) for item in plan.aggregates))
+    exists = not_(exp.Is(this=column(pre(rows)), expression=exp.null()))
+    left = exp.GT(this=_total(rows), expression=literal(0))
+    if plan.keys:
+        yield inserted(view, projected(filtered(beside, and_(not_(exists), left)), new))
+        gone = delete_schema(view.name, view.ids, view.attributes)
+        yield Change(gone, in_order(filtered(beside, and_(exists, not_(left))), gone))
+    names = view.attributes
+    schema = DiffSchema(DiffKind.UPDATE, view.name, view.ids, names, names, names)
+    alive = filtered(beside, and_(exists, left) if plan.keys else exists)
+    after = projected(alive, (*new, *same(pre(name) for name in names)))
+    yield Change(schema, truly_changed(in_order(after, schema), schema, names))
+
+
+def _new_value(item: Named, plan: Aggregate) -> Named:
+    if isinstance(item.expr, exp.Count):
+        return Named(item.name, _total(item.name))
+    counted = exp.Count(this=item.expr.this.copy(), big_int=True)
+    values = next(other.name for other in plan.aggregates if other.expr == counted)
+    none_left = exp.EQ(this=_total(values), expression=literal(0))
+    return Named(item.name, exp.Case().when(none_left, exp.null()).else_(_total(item.name)))
+
+
+def _total(name: str) -> Scalar:
+    old = function("coalesce", column(pre(name)), literal(0))
+    return exp.Add(this=old, expression=function("coalesce", column(MOVED_PREFIX + name), literal(0)))
+
+
+def _aggregate(view: Subview) -> Aggregate:
+    assert isinstance(view.plan, Aggregate)
+    return view.plan

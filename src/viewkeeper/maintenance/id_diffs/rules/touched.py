@@ -1,0 +1,163 @@
+"""What an aggregate must know of its input: the rows that changed, before and after, with a sign.
+
+    changes  =  −(rows of Input^pre that some diff names)  ∪  +(what the diffs make of them)  ∪  +(new rows)
+
+Both signs come from one look at the input, as the paper has it from UPDATE … RETURNING: the diffs are
+applied to the rows that they name. All diffs of the input are needed at once: the operator *blocks*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from viewkeeper.algebra.build import empty, is_empty, projected, restricted_to, union_all
+from viewkeeper.algebra.counts import weighted
+from viewkeeper.algebra.expressions import (
+    Named,
+    Scalar,
+    column,
+    function,
+    literal,
+    not_,
+    null_safe_match,
+    or_,
+    same,
+)
+from viewkeeper.algebra.relations import (
+    Distinct,
+    Filter,
+    Join,
+    JoinKind,
+    Project,
+    Relation,
+    Scan,
+    State,
+)
+from viewkeeper.algebra.schema import COUNT
+from viewkeeper.algebra.walk import nodes, rewrite
+from viewkeeper.maintenance.id_diffs.diffs import Diff, DiffKind, named_by
+from viewkeeper.maintenance.id_diffs.ids import Subview
+
+SIGN = "__sign"
+NEW_PREFIX = "__new_"
+GONE = "__gone"
+
+
+def straight_from_the_tables(below: Subview, changed: Collection[str]) -> Relation:
+    """The signed rows of an input without joins: those of its tables, filtered and projected.
+
+    The plan has explicit counts already.
+    """
+    def changes(node: Relation) -> Relation:
+        if not isinstance(node, Scan):
+            return node
+        return replace(node, at=State.DELTA) if node.table in changed else empty(node.columns)
+
+    if not any(isinstance(node, Scan) and node.table in changed for node in nodes(below.plan)):
+        return empty((*below.columns, SIGN))
+    signed = weighted(rewrite(below.plan, changes))
+    return projected(signed, (*same(below.columns), Named(SIGN, column(COUNT))))
+
+
+def inserted_rows(below: Subview, diffs: Sequence[Diff]) -> Relation:
+    """The rows that the diffs insert, each once: two diffs that insert a row agree on it."""
+    rows = [restricted_to(d.rows, below.columns) for d in diffs if d.schema.kind is DiffKind.INSERT]
+    return rows[0] if len(rows) == 1 else _distinct(union_all(rows, below.columns))
+
+
+def touched_rows(below: Subview, diffs: Sequence[Diff], inserted: Relation) -> Relation:
+    """The rows of the pre-state that some diff names: their old values, new values, and whether gone."""
+    if not diffs:
+        return empty((*below.columns, *(NEW_PREFIX + name for name in below.columns), GONE))
+    updates = [diff for diff in diffs if diff.schema.kind is DiffKind.UPDATE]
+    rel: Relation = below.at(State.OLD)
+    new: dict[str, list[tuple[Scalar, Scalar]]] = {name: [] for name in below.columns}
+    marks, gone = [], []
+    for number, diff in enumerate(updates):
+        rel, mark = _beside(rel, diff.rows, diff.schema.ids, diff.schema.updated, f"__u{number}")
+        marks.append(mark)
+        for name in diff.schema.updated:
+            new[name].append((mark, column(f"__u{number}_{name}")))
+    if not is_empty(inserted):
+        rel, mark = _beside(rel, inserted, below.ids, below.attributes, "__i")
+        marks.append(mark)
+        for name in below.attributes:
+            new[name].append((mark, column(f"__i_{name}")))
+    for number, (ids, rows) in enumerate(_deletions(diffs)):
+        rel, mark = _beside(rel, rows, ids, (), f"__d{number}")
+        gone.append(mark)
+    kept = Filter(rel, or_(*marks, *gone))
+    outputs = [Named(NEW_PREFIX + name, _latest(name, new[name])) for name in below.columns]
+    return Project(kept, (*same(below.columns), *outputs, Named(GONE, or_(*gone) if gone else exp.false())))
+
+
+def _beside(
+    rel: Relation, rows: Relation, ids: Sequence[str], values: Sequence[str], prefix: str
+) -> tuple[Relation, Scalar]:
+    """`rel` beside the values that a diff has for its rows, and the test whether it has any."""
+    outputs = [Named(f"{prefix}_{name}", column(name)) for name in (*ids, *values)]
+    marked = Project(rows, (*outputs, Named(prefix, exp.true())))
+    on = null_safe_match((name, f"{prefix}_{name}") for name in ids)
+    return Join(rel, marked, JoinKind.LEFT, on), function("coalesce", column(prefix), exp.false())
+
+
+def _latest(name: str, values: list[tuple[Scalar, Scalar]]) -> Scalar:
+    if not values:
+        return column(name)
+    case = exp.Case()
+    for mark, value in values:
+        case = case.when(mark.copy(), value)
+    return case.else_(column(name))
+
+
+def _deletions(diffs: Sequence[Diff]) -> list[tuple[tuple[str, ...], Relation]]:
+    """The deleted IDs, one relation for each set of ID columns."""
+    found: dict[tuple[str, ...], list[Relation]] = {}
+    for diff in diffs:
+        if diff.schema.kind is DiffKind.DELETE:
+            ids = tuple(sorted(diff.schema.ids))
+            found.setdefault(ids, []).append(restricted_to(diff.rows, ids))
+    return [(ids, Distinct(union_all(rows, ids))) for ids, rows in found.items()]
+
+
+def signed_changes(below: Subview, touched: Relation, inserted: Relation) -> Relation:
+    """The touched rows as they were, negatively, and as they are; and the rows that are new."""
+    columns = below.columns
+    if is_empty(touched):
+        return empty((*columns, SIGN))
+    old = Project(touched, (*same(columns), _sign(-1)))
+    alive = Filter(touched, not_(column(GONE)))
+    new = Project(alive, (*(Named(name, column(NEW_PREFIX + name)) for name in columns), _sign(1)))
+    added: Relation = empty((*columns, SIGN))
+    if not is_empty(inserted):
+        added = Project(named_by(inserted, touched, below.ids, JoinKind.ANTI), (*same(columns), _sign(1)))
+    return union_all((old, new, added), (*columns, SIGN))
+
+
+def asked_twice(below: Subview, diffs: Sequence[Diff]) -> Relation:
+    """The signed changes of an input that is not stored: what the diffs name at OLD and at NEW."""
+    old = [named_by(below.at(State.OLD), d.rows, d.schema.ids) for d in diffs]
+    new = [_rows_now(below, d) for d in diffs if d.schema.kind is not DiffKind.DELETE]
+    signed = [
+        Project(_distinct(union_all(rows, below.columns)), (*same(below.columns), _sign(sign)))
+        for sign, rows in ((-1, old), (1, new))
+        if rows
+    ]
+    return union_all(signed, (*below.columns, SIGN))
+
+
+def _rows_now(below: Subview, diff: Diff) -> Relation:
+    if diff.schema.kind is DiffKind.INSERT:
+        return restricted_to(diff.rows, below.columns)
+    return named_by(below.at(State.NEW), diff.rows, diff.schema.ids)
+
+
+def _distinct(rel: Relation) -> Relation:
+    return rel if is_empty(rel) else Distinct(rel)
+
+
+def _sign(value: int) -> Named:
+    return Named(SIGN, literal(value))

@@ -1,0 +1,29 @@
+"""Table 5: bag union. Rows carry the branch that they come from, which is one of their IDs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from viewkeeper.algebra.build import projected
+from viewkeeper.algebra.expressions import Named, literal, same
+from viewkeeper.maintenance.id_diffs.diffs import Diff, DiffKind
+from viewkeeper.maintenance.id_diffs.ids import Subview
+from viewkeeper.maintenance.id_diffs.rules.change import Change, inserted
+
+
+def union(view: Subview, diff: Diff, number: int) -> Iterator[Change]:
+    """`number` is the branch of the diff; the branches were given the same columns by pass 1."""
+    schema, mark = diff.schema, view.ids[-1]
+    if schema.kind is DiffKind.INSERT:
+        yield inserted(view, diff.rows)
+        return
+    rest = {"pre": _without(schema.pre, mark), "post": _without(schema.post, mark)}
+    new = replace(schema, relation=view.name, ids=(*schema.ids, mark), **rest)
+    others = (name for name in new.columns if name not in new.ids)
+    ids = (*same(schema.ids), Named(mark, literal(number)))
+    yield Change(new, projected(diff.rows, (*ids, *same(others))))
+
+
+def _without(names: tuple[str, ...], mark: str) -> tuple[str, ...]:
+    return tuple(name for name in names if name != mark)
