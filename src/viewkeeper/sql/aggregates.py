@@ -111,6 +111,12 @@ def is_chance(node: exp.Expr) -> bool:
     return isinstance(node, exp.Anonymous) and call_name(node) in _CHANCE_NAMES
 
 
+def is_random(node: exp.Expr) -> bool:
+    """Whether a call gives another value each time even within one statement."""
+    names = {"rand", "randn", "random", "uuid", "shuffle", "uniform", "randstr", "monotonically_increasing_id"}
+    return isinstance(node, (exp.Rand, exp.Randn, exp.Uuid, exp.Randstr)) or call_name(node) in names
+
+
 def over_no_rows(call: exp.Expr, value: Scalar) -> Scalar:
     """The aggregate `value` with what it is over no rows in the place of a missing group's NULL."""
     inner = unwrapped(call)

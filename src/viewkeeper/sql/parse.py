@@ -78,7 +78,7 @@ def parse_one(sql: str) -> exp.Expr:
     except SqlglotError as error:
         raise syntax_error(sql, error) from None
     if len(trees) != 1:
-        what = "There are several statements here; one is expected." if trees else "There is no statement here."
+        what = "There are several statements here, not one." if trees else "There is no statement here."
         raise InvalidSQL(what, sql.strip()[:200])
     return trees[0]
 

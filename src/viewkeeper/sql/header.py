@@ -1,0 +1,117 @@
+"""Tokens of a statement, read from the left; the rest of the text can be had as it was written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot.errors import SqlglotError
+from sqlglot.tokens import Token, TokenType, Tokenizer
+
+from viewkeeper.algebra.schema import is_hidden
+from viewkeeper.errors import InvalidName, InvalidSQL
+from viewkeeper.sql.context import is_plain
+from viewkeeper.sql.parse import reserved, syntax_error
+
+
+def tokens_of(sql: str) -> list[Token]:
+    from sqlglot.dialects import Spark
+
+    tokenizer: Tokenizer = Spark().tokenizer()
+    try:
+        return list(tokenizer.tokenize(sql))
+    except SqlglotError as error:
+        raise syntax_error(sql, error) from None
+
+
+def split_statements(text: str) -> list[str]:
+    """The statements of a script, which semicolons end; each as it was written."""
+    return list(_split(text))
+
+
+def _split(text: str) -> Iterator[str]:
+    start = 0
+    last: Token | None = None
+    for token in tokens_of(text):
+        if token.token_type is TokenType.SEMICOLON:
+            if last is not None:
+                yield text[start : token.start].strip()
+            start, last = token.end + 1, None
+        else:
+            last = token
+    if last is not None:
+        yield text[start:].strip()
+
+
+class Header:
+    """A cursor over the words before a statement's query."""
+
+    def __init__(self, sql: str) -> None:
+        self.sql = sql
+        self.tokens = [t for t in tokens_of(sql) if t.token_type is not TokenType.SEMICOLON]
+        self.position = 0
+
+    @property
+    def word(self) -> str:
+        """The next token in upper case; empty at the end."""
+        return self.tokens[self.position].text.upper() if self.position < len(self.tokens) else ""
+
+    def take(self, *words: str) -> bool:
+        """Goes past these words when they come next."""
+        ahead = [t.text.upper() for t in self.tokens[self.position : self.position + len(words)]]
+        if ahead != [word.upper() for word in words]:
+            return False
+        self.position += len(words)
+        return True
+
+    def expect(self, *words: str) -> None:
+        if not self.take(*words):
+            raise self.wrong(" ".join(words))
+
+    def wrong(self, expected: str) -> InvalidSQL:
+        if self.position >= len(self.tokens):
+            return InvalidSQL(f"Syntax error at the end: {expected} is missing.", self.sql.strip()[:200])
+        token = self.tokens[self.position]
+        return InvalidSQL(
+            f"Syntax error at line {token.line}, column {token.col}: "
+            f"{expected} is expected before {token.text}.",
+            self.sql.splitlines()[token.line - 1],
+        )
+
+    def name(self) -> str:
+        """The name of a table or view: a plain identifier that is not reserved."""
+        if not self.word:
+            raise self.wrong("a name")
+        text = self.tokens[self.position].text
+        self.position += 1
+        if self.word == ".":
+            raise InvalidName(f"{text}.… is not a plain name.", hint="A warehouse has no schemas or catalogs.")
+        return plain_name(text)
+
+    def text(self) -> str:
+        """A string in quotes."""
+        if self.position >= len(self.tokens) or self.tokens[self.position].token_type is not TokenType.STRING:
+            raise self.wrong("a string in quotes")
+        self.position += 1
+        return str(self.tokens[self.position - 1].text)
+
+    def rest(self) -> str:
+        """What is left, as it was written."""
+        if self.position >= len(self.tokens):
+            return ""
+        return self.sql[self.tokens[self.position].start : self.tokens[-1].end + 1]
+
+    def end(self) -> None:
+        if self.word:
+            raise self.wrong("the end of the statement")
+
+
+def plain_name(name: str) -> str:
+    """The name, when it may be one of a table, a view or a table's column."""
+    if is_hidden(name):
+        raise reserved(name)
+    if not is_plain(name):
+        raise InvalidName(
+            f"{name!r} is not a plain name.",
+            "Letters, digits and underscores make a plain name; it does not start with a digit.",
+        )
+    return name

@@ -1,0 +1,170 @@
+"""CREATE TABLE: columns with Spark's types, keys, references, properties, clustering."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from viewkeeper.algebra.schema import Column, ForeignKey, TableSchema
+from viewkeeper.errors import InvalidName, InvalidSQL, Unsupported
+from viewkeeper.sql.header import Header, plain_name
+from viewkeeper.sql.statements import CreateTable
+
+_TYPES = {
+    exp.DType.BOOLEAN: "boolean",
+    exp.DType.TINYINT: "tinyint",
+    exp.DType.SMALLINT: "smallint",
+    exp.DType.INT: "int",
+    exp.DType.BIGINT: "bigint",
+    exp.DType.FLOAT: "float",
+    exp.DType.DOUBLE: "double",
+    exp.DType.TEXT: "string",
+    exp.DType.VARCHAR: "string",
+    exp.DType.CHAR: "string",
+    exp.DType.BINARY: "binary",
+    exp.DType.VARBINARY: "binary",
+    exp.DType.DATE: "date",
+    exp.DType.TIMESTAMP: "timestamp",
+    exp.DType.TIMESTAMPTZ: "timestamp",
+    exp.DType.TIMESTAMPLTZ: "timestamp",
+    exp.DType.TIMESTAMPNTZ: "timestamp_ntz",
+}
+
+
+def create_table(tree: exp.Create, sql: str) -> CreateTable:
+    if tree.args.get("replace"):
+        raise Unsupported("CREATE OR REPLACE TABLE is not taken.", hint="Drop the table first.")
+    body = tree.this
+    table = body.this if isinstance(body, exp.Schema) else body
+    if table.db:
+        raise InvalidName(f"{table.sql()} is not a plain name.", hint="A warehouse has no schemas or catalogs.")
+    items = body.expressions if isinstance(body, exp.Schema) else []
+    schema = _schema(plain_name(table.name), items, _properties(tree))
+    query = _query_text(sql) if tree.args.get("expression") is not None else None
+    if query is None and not schema.columns:
+        raise InvalidSQL(f"The table {schema.name} has no columns.", hint="List its columns, or add AS SELECT ….")
+    return CreateTable(schema, bool(tree.args.get("exists")), query, _clustering(tree, schema))
+
+
+def _schema(name: str, items: list[exp.Expr], properties: tuple[tuple[str, str], ...]) -> TableSchema:
+    flat = [part for item in items for part in (item.expressions if isinstance(item, exp.Constraint) else [item])]
+    definitions = [item for item in flat if isinstance(item, exp.ColumnDef)]
+    inline = [d.name for d in definitions if _constraint(d, exp.PrimaryKeyColumnConstraint)]
+    listed = [_names(item) for item in flat if isinstance(item, exp.PrimaryKey)]
+    if len(listed) + bool(inline) > 1 or len(inline) > 1:
+        raise InvalidSQL(f"The table {name} has more than one primary key.", hint="Write PRIMARY KEY (a, b).")
+    key = listed[0] if listed else tuple(inline)
+    columns = tuple(_column(definition, key) for definition in definitions)
+    schema = TableSchema(name, columns, key, _references(name, flat), properties)
+    _check(schema)
+    return TableSchema(name, columns, _spelled(schema, key), schema.foreign_keys, properties)
+
+
+def _column(definition: exp.ColumnDef, key: tuple[str, ...]) -> Column:
+    name = plain_name(definition.name)
+    if definition.kind is None:
+        raise InvalidSQL(f"The column {name} has no type.", columns=(name,))
+    required = _constraint(definition, exp.NotNullColumnConstraint)
+    in_key = name.lower() in {part.lower() for part in key}
+    return Column(name, spark_type(definition.kind), nullable=not (required or in_key))
+
+
+def _constraint(definition: exp.ColumnDef, kind: type[exp.Expr]) -> bool:
+    found = [c.args.get("kind") for c in definition.args.get("constraints") or ()]
+    return any(isinstance(c, kind) and not c.args.get("allow_null") for c in found)
+
+
+def spark_type(kind: exp.Expr) -> str:
+    """Spark's simple string of a type: `decimal(10,2)`, `array<struct<x:int>>`."""
+    if not isinstance(kind, exp.DataType):
+        raise InvalidSQL(f"The type {kind.sql(dialect='spark')} is not known.")
+    if kind.this in (exp.DType.DECIMAL,):
+        sizes = [part.name for part in kind.expressions] or ["10"]
+        return f"decimal({sizes[0]},{sizes[1] if len(sizes) > 1 else 0})"
+    if kind.this in (exp.DType.ARRAY, exp.DType.LIST) and kind.expressions:
+        return f"array<{spark_type(kind.expressions[0])}>"
+    if kind.this is exp.DType.MAP and len(kind.expressions) == 2:
+        return f"map<{','.join(spark_type(part) for part in kind.expressions)}>"
+    if kind.this is exp.DType.STRUCT:
+        return f"struct<{','.join(f'{f.name}:{spark_type(f.args['kind'])}' for f in kind.expressions)}>"
+    if kind.this not in _TYPES:
+        raise InvalidSQL(f"The type {kind.sql(dialect='spark')} is not known.", "Types are Spark SQL's.")
+    return _TYPES[kind.this]
+
+
+def _names(item: exp.Expr) -> tuple[str, ...]:
+    return tuple(part.name for part in item.expressions)
+
+
+def _references(name: str, items: list[exp.Expr]) -> tuple[ForeignKey, ...]:
+    found = [_foreign_key(item) for item in items if isinstance(item, exp.ForeignKey)]
+    for definition in items:
+        for constraint in definition.args.get("constraints") or ():
+            kind = constraint.args.get("kind")
+            if isinstance(kind, exp.Reference):
+                found.append(_reference((definition.name,), kind))
+    return tuple(found)
+
+
+def _foreign_key(item: exp.ForeignKey) -> ForeignKey:
+    return _reference(_names(item), item.args["reference"])
+
+
+def _reference(columns: tuple[str, ...], reference: exp.Expr) -> ForeignKey:
+    target = reference.this
+    table = target.this if isinstance(target, exp.Schema) else target
+    referenced = _names(target) if isinstance(target, exp.Schema) else ()
+    return ForeignKey(columns, table.name, referenced or columns)
+
+
+def _check(schema: TableSchema) -> None:
+    seen: set[str] = set()
+    for name in schema.names:
+        if name.lower() in seen:
+            raise InvalidSQL(f"The table {schema.name} has two columns named {name}.", columns=(name,))
+        seen.add(name.lower())
+    if not schema.columns:
+        return
+    for used in (schema.key, *(reference.columns for reference in schema.foreign_keys)):
+        for name in used:
+            if name.lower() not in seen:
+                raise InvalidSQL(
+                    f"A key of {schema.name} names the column {name}, which it does not have.", columns=(name,)
+                )
+
+
+def _spelled(schema: TableSchema, names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(schema.column(name).name for name in names) if schema.columns else names
+
+
+def _properties(tree: exp.Create) -> tuple[tuple[str, str], ...]:
+    properties = tree.args.get("properties")
+    items = properties.expressions if properties else []
+    return tuple((i.name, i.args["value"].name) for i in items if type(i) is exp.Property)
+
+
+def _clustering(tree: exp.Create, schema: TableSchema) -> tuple[str, ...]:
+    properties = tree.args.get("properties")
+    for item in properties.expressions if properties else []:
+        if isinstance(item, exp.ClusterProperty):
+            return _spelled(schema, _known(schema, tuple(part.name for part in item.expressions)))
+    return ()
+
+
+def _known(schema: TableSchema, names: tuple[str, ...]) -> tuple[str, ...]:
+    known = {name.lower() for name in schema.names}
+    for name in names:
+        if schema.columns and name.lower() not in known:
+            raise InvalidSQL(f"CLUSTER BY names the column {name}, which {schema.name} does not have.")
+    return names
+
+
+def _query_text(sql: str) -> str:
+    """The query after AS, as it was written."""
+    header = Header(sql)
+    depth = 0
+    while header.word:
+        depth += {"(": 1, ")": -1}.get(header.word, 0)
+        if depth == 0 and header.take("AS"):
+            return header.rest()
+        header.position += 1
+    raise header.wrong("AS")
