@@ -1,4 +1,4 @@
-"""The algebra interpreted over Python dictionaries: rows to signed counts. Small, slow per row, fast to start."""
+"""The algebra interpreted over Python dictionaries, rows to signed counts: slow per row, fast to start."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Database:
         self.calls = 0
 
     def value(self, rel: Relation) -> Bag:
-        return compiled(rel)(self)
+        return {row: n for row, n in compiled(rel)(self).items() if n}
 
     # the port of viewkeeper.maintenance.evaluator
 
@@ -107,10 +107,11 @@ def compiled(rel: Relation) -> Callable[[Database], Bag]:
 
 
 def _counted(items: Iterable[tuple[Row, int]]) -> Bag:
+    """The sum of the counts. A row whose counts cancel stays, with 0: `Affected` must still see it."""
     bag: Bag = defaultdict(int)
     for row, n in items:
         bag[row] += n
-    return {row: n for row, n in bag.items() if n}
+    return bag
 
 
 def _scan(rel: Scan) -> Callable[[Database], Bag]:
@@ -160,7 +161,7 @@ def _join(rel: Join) -> Callable[[Database], Bag]:
                     result.append((row, n))
                 continue
             result.extend(((*row, *o), n * m) for o, m in found)
-            if rel.kind is JoinKind.LEFT and not found:
+            if rel.kind is JoinKind.LEFT and not any(m > 0 for _, m in found):
                 result.append(((*row, *padding), n))
         return _counted(result)
 
@@ -197,7 +198,8 @@ def _aggregate(rel: Aggregate) -> Callable[[Database], Bag]:
     def run(db: Database) -> Bag:
         groups: dict[Row, list[tuple[Row, int]]] = defaultdict(list)
         for row, n in child(db).items():
-            groups[tuple(k(row) for k in keys)].append((row, n))
+            if n:
+                groups[tuple(k(row) for k in keys)].append((row, n))
         if not keys:
             groups.setdefault((), [])
         return {(*key, *(call(rows) for call in calls)): 1 for key, rows in groups.items()}
@@ -299,7 +301,7 @@ def _binary(expr: exp.Expression, columns: tuple[str, ...]) -> Value:
     if isinstance(expr, exp.And):
         return lambda row: _and(left(row), right(row))
     if isinstance(expr, exp.Or):
-        return lambda row: True if True in (left(row), right(row)) else (None if None in (left(row), right(row)) else False)
+        return lambda row: _or(left(row), right(row))
     operate = _BINARY[type(expr)]
     return lambda row: None if (a := left(row)) is None or (b := right(row)) is None else operate(a, b)
 
@@ -308,3 +310,9 @@ def _and(one: object, other: object) -> object:
     if one is False or other is False:
         return False
     return None if one is None or other is None else True
+
+
+def _or(one: object, other: object) -> object:
+    if one is True or other is True:
+        return True
+    return None if one is None or other is None else False
