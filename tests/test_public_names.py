@@ -22,7 +22,6 @@ def test_a_warehouse_has_the_documented_methods():
         "explain",
         "history",
         "refresh",
-        "spark",
         "sql",
         "status",
         "table",

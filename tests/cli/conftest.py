@@ -63,9 +63,10 @@ class Report(list[Entry]):
 
 @dataclass
 class Line:
-    view: str
+    name: str
     version: int
-    stale_commits: int = 0
+    kind: str = "view"
+    commits_behind: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -81,7 +82,7 @@ class Verification:
         return not (self.missing or self.extra)
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        return {**asdict(self), "equal": bool(self)}
 
 
 class Explanation:
@@ -96,6 +97,7 @@ class Double:
     """What the command line needs of a warehouse; `log` is what it was asked to do."""
 
     def __init__(self) -> None:
+        self.tables = ["t"]
         self.views = ["v", "w"]
         self.wrong: set[str] = set()
         self.log: list[tuple[Any, ...]] = []
@@ -118,7 +120,7 @@ class Double:
         return Report(Entry(name) for name in names or self.views)
 
     def status(self) -> list[Line]:
-        return [Line(view, 7) for view in self.views]
+        return [*(Line(table, 7, "table") for table in self.tables), *(Line(view, 7) for view in self.views)]
 
     def history(self, view: str) -> list[Line]:
         if view not in self.views:
@@ -128,8 +130,9 @@ class Double:
     def verify(self, view: str) -> Verification:
         return Verification(view, missing=[{"a": 1, "b": None}] if view in self.wrong else [])
 
-    def compact(self, name: str) -> None:
-        self.log.append(("compact", name))
+    def compact(self, *names: str) -> int:
+        self.log.append(("compact", names))
+        return 9
 
     def explain(self, view: str) -> Explanation:
         return Explanation()

@@ -54,11 +54,11 @@ def test_refresh_with_nothing_to_do(run, warehouse):
 
 def test_status(run, warehouse):
     rows = [line.split() for line in run("status").stdout.splitlines() if line.strip()]
-    assert rows[0] == ["view", "version", "stale", "commits"]
-    assert rows[2:] == [["v", "7", "0"], ["w", "7", "0"]]
-    assert json.loads(run("status", "--json").stdout)[1]["view"] == "w"
-    warehouse.views = []
-    assert run("status", "-w", "here").stdout == "The warehouse here has no views yet.\n"
+    assert rows[0] == ["name", "version", "kind", "commits", "behind"]
+    assert rows[2:] == [["t", "7", "table", "0"], ["v", "7", "view", "0"], ["w", "7", "view", "0"]]
+    assert json.loads(run("status", "--json").stdout)[1]["name"] == "v"
+    warehouse.tables, warehouse.views = [], []
+    assert run("status", "-w", "here").stdout == "The warehouse here is empty.\n"
 
 
 def test_history(run):
@@ -103,9 +103,10 @@ def test_verify_shows_differing_rows_and_exits_with_3(run, warehouse):
 
 
 def test_compact_named_or_all(run, warehouse):
-    assert run("compact", "t").stdout == "Compacted t.\n"
-    assert run("compact", "--json").stdout == '{"compacted": ["v", "w"]}\n'
-    assert [entry[1] for entry in warehouse.log if entry[0] == "compact"] == ["t", "v", "w"]
+    assert run("compact", "t", "v").stdout == "Compacted t, v: version 9.\n"
+    assert run("compact").stdout == "Compacted all tables and views: version 9.\n"
+    assert run("compact", "--json").stdout == '{"version": 9}\n'
+    assert [entry[1] for entry in warehouse.log if entry[0] == "compact"] == [("t", "v"), (), ()]
 
 
 def test_the_warehouse_may_come_from_the_environment(run, warehouse, monkeypatch):
@@ -138,8 +139,8 @@ def test_help_lists_commands_and_exit_codes(run):
     assert "Exit codes" in result.stdout
 
 
-def test_help_does_not_wait_for_spark():
-    check = "import sys, viewkeeper.cli; sys.exit('pyspark' in sys.modules)"
+def test_importing_the_command_line_starts_no_spark():
+    check = "import sys, viewkeeper.cli, pyspark.sql as s; sys.exit(s.SparkSession.getActiveSession() is not None)"
     assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
 
 

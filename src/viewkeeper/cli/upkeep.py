@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,10 +11,11 @@ from viewkeeper.cli.output import console, print_json, print_records
 from viewkeeper.cli.session import DIFFERENT, opened
 
 if TYPE_CHECKING:
+    from viewkeeper.inspection import Verification
     from viewkeeper.warehouse import Warehouse
 
 Views = Annotated[list[str] | None, typer.Argument(help="Views; all when none is named.")]
-Names = Annotated[list[str] | None, typer.Argument(help="Tables and views; all views when none is named.")]
+Names = Annotated[list[str] | None, typer.Argument(help="Tables and views; all when none is named.")]
 
 
 def verify(views: Views = None, warehouse: WarehousePath = DEFAULT_WAREHOUSE, json: Json = False) -> None:
@@ -22,7 +23,7 @@ def verify(views: Views = None, warehouse: WarehousePath = DEFAULT_WAREHOUSE, js
     with opened(warehouse, json) as wh:
         results = [wh.verify(view) for view in views or view_names(wh)]
         if json:
-            print_json([{"equal": bool(result), **result.to_dict()} for result in results])
+            print_json([result.to_dict() for result in results])
         else:
             print_verified(results)
     if not all(results):
@@ -32,22 +33,18 @@ def verify(views: Views = None, warehouse: WarehousePath = DEFAULT_WAREHOUSE, js
 def compact(names: Names = None, warehouse: WarehousePath = DEFAULT_WAREHOUSE, json: Json = False) -> None:
     """Fold the layers of tables and views into their main files."""
     with opened(warehouse, json) as wh:
-        chosen = names or view_names(wh)
-        for name in chosen:
-            wh.compact(name)
+        version = wh.compact(*(names or ()))
         if json:
-            print_json({"compacted": chosen})
+            print_json({"version": version})
         else:
-            console().print(
-                f"Compacted {', '.join(chosen)}." if chosen else "Nothing to compact.", markup=False
-            )
+            console().print(f"Compacted {', '.join(names or ['all tables and views'])}: version {version}.")
 
 
 def view_names(wh: Warehouse) -> list[str]:
-    return [row.view for row in wh.status()]
+    return [row.name for row in wh.status() if row.kind == "view"]
 
 
-def print_verified(results: list[Any]) -> None:
+def print_verified(results: list[Verification]) -> None:
     """A verdict per view, and the differing rows of those that differ."""
     out = console()
     if not results:

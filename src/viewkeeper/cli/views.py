@@ -46,13 +46,13 @@ def refresh(
 
 
 def status(warehouse: WarehousePath = DEFAULT_WAREHOUSE, json: Json = False) -> None:
-    """Show each view: its version, how stale it is, how large it is."""
+    """Show each table and view: its version, how stale it is, how large it is."""
     with opened(warehouse, json) as wh:
         rows = [row.to_dict() for row in wh.status()]
         if json:
             print_json(rows)
         else:
-            print_records(rows, f"The warehouse {warehouse} has no views yet.")
+            print_records(rows, f"The warehouse {warehouse} is empty.")
 
 
 def history(view: View, warehouse: WarehousePath = DEFAULT_WAREHOUSE, json: Json = False) -> None:
