@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sqlglot.errors import SqlglotError
-from sqlglot.tokens import Token, TokenType, Tokenizer
+from sqlglot.tokens import Token, Tokenizer, TokenType
 
 from viewkeeper.algebra.schema import is_hidden
 from viewkeeper.errors import InvalidName, InvalidSQL

@@ -9,6 +9,10 @@ expression in the algebra is kept as text, with the reason.
 
 from __future__ import annotations
 
+import logging
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import sqlglot
@@ -74,7 +78,8 @@ def parse_query(sql: str) -> exp.Query:
 def parse_one(sql: str) -> exp.Expr:
     """One statement; syntax errors say where."""
     try:
-        trees = [tree for tree in sqlglot.parse(sql, dialect="spark") if tree is not None]
+        with _quiet():
+            trees = [tree for tree in sqlglot.parse(sql, dialect="spark") if tree is not None]
     except SqlglotError as error:
         raise syntax_error(sql, error) from None
     if len(trees) != 1:
@@ -83,10 +88,22 @@ def parse_one(sql: str) -> exp.Expr:
     return trees[0]
 
 
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """sqlglot warns of statements that it does not know; they get an error of ours."""
+    logger = logging.getLogger("sqlglot")
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
+
+
 def syntax_error(sql: str, error: SqlglotError) -> InvalidSQL:
     details = getattr(error, "errors", None) or [{}]
     line, col = details[0].get("line"), details[0].get("col")
     description = (details[0].get("description") or str(error)).rstrip(".")
+    description = re.sub(r"<Token .*?text: (.*?), line.*>", r"\1", description)
     where = f" at line {line}, column {col}" if line else ""
     shown = sql.splitlines()[line - 1] if line and line <= len(sql.splitlines()) else sql.strip()[:200]
     return InvalidSQL(f"Syntax error{where}: {description}.", shown)

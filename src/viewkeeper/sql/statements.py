@@ -186,8 +186,8 @@ def _view_statement(header: Header) -> Statement | None:
     """The statements that only Viewkeeper has."""
     if header.take("REFRESH"):
         return _refresh(header)
-    if header.take("EXPLAIN"):
-        return _explain(header)
+    if header.word == "EXPLAIN":
+        return _explain(Header(header.sql[header.tokens[0].end + 1 :]))
     if header.take("ALTER"):
         return _alter(header)
     if header.take("DROP", "MATERIALIZED", "VIEW") or header.take("DROP", "VIEW"):

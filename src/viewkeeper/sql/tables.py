@@ -85,7 +85,8 @@ def spark_type(kind: exp.Expr) -> str:
     if kind.this is exp.DType.MAP and len(kind.expressions) == 2:
         return f"map<{','.join(spark_type(part) for part in kind.expressions)}>"
     if kind.this is exp.DType.STRUCT:
-        return f"struct<{','.join(f'{f.name}:{spark_type(f.args['kind'])}' for f in kind.expressions)}>"
+        fields = [f"{field.name}:{spark_type(field.args['kind'])}" for field in kind.expressions]
+        return f"struct<{','.join(fields)}>"
     if kind.this not in _TYPES:
         raise InvalidSQL(f"The type {kind.sql(dialect='spark')} is not known.", "Types are Spark SQL's.")
     return _TYPES[kind.this]
