@@ -7,8 +7,15 @@ from sqlglot import exp
 from viewkeeper.algebra.expressions import Scalar, function, literal
 
 _WINDOW_ONLY = (
-    exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.Ntile,
-    exp.Lag, exp.Lead, exp.NthValue,
+    exp.RowNumber,
+    exp.Rank,
+    exp.DenseRank,
+    exp.PercentRank,
+    exp.CumeDist,
+    exp.Ntile,
+    exp.Lag,
+    exp.Lead,
+    exp.NthValue,
 )
 _WRAPPERS = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
 _AGGREGATE_NAMES = frozenset(
@@ -20,20 +27,45 @@ _AGGREGATE_NAMES = frozenset(
     percentile_approx approx_count_distinct product grouping grouping_id""".split()
 )
 _ORDER_SENSITIVE = (
-    exp.First, exp.Last, exp.FirstValue, exp.LastValue, exp.AnyValue, exp.ArrayAgg, exp.GroupConcat,
+    exp.First,
+    exp.Last,
+    exp.FirstValue,
+    exp.LastValue,
+    exp.AnyValue,
+    exp.ArrayAgg,
+    exp.GroupConcat,
 )
 _ZERO_WHEN_EMPTY = (exp.Count, exp.CountIf, exp.ApproxDistinct, exp.RegrCount)
 _CHANCE = (
-    exp.Rand, exp.Randn, exp.Randstr, exp.Uuid, exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime,
-    exp.CurrentDatetime, exp.CurrentUser, exp.CurrentDatabase, exp.CurrentCatalog, exp.CurrentSchema,
-    exp.CurrentTimezone, exp.CurrentTimestampLTZ, exp.CurrentVersion, exp.SessionUser, exp.Localtimestamp,
-    exp.Localtime, exp.TableSample,
+    exp.Rand,
+    exp.Randn,
+    exp.Randstr,
+    exp.Uuid,
+    exp.CurrentTimestamp,
+    exp.CurrentDate,
+    exp.CurrentTime,
+    exp.CurrentDatetime,
+    exp.CurrentUser,
+    exp.CurrentDatabase,
+    exp.CurrentCatalog,
+    exp.CurrentSchema,
+    exp.CurrentTimezone,
+    exp.CurrentTimestampLTZ,
+    exp.CurrentVersion,
+    exp.SessionUser,
+    exp.Localtimestamp,
+    exp.Localtime,
+    exp.TableSample,
 )
 _CHANCE_NAMES = frozenset(
     """rand randn random randstr uniform uuid shuffle monotonically_increasing_id spark_partition_id
     input_file_name input_file_block_start input_file_block_length now localtimestamp curdate
     current_timestamp current_date current_time current_timezone current_user user session_user
     current_catalog current_database current_schema version reflect java_method try_reflect""".split()
+)
+
+_RANDOM_NAMES = frozenset(
+    "rand randn random uuid shuffle uniform randstr monotonically_increasing_id".split()
 )
 
 
@@ -113,8 +145,7 @@ def is_chance(node: exp.Expr) -> bool:
 
 def is_random(node: exp.Expr) -> bool:
     """Whether a call gives another value each time even within one statement."""
-    names = {"rand", "randn", "random", "uuid", "shuffle", "uniform", "randstr", "monotonically_increasing_id"}
-    return isinstance(node, (exp.Rand, exp.Randn, exp.Uuid, exp.Randstr)) or call_name(node) in names
+    return isinstance(node, (exp.Rand, exp.Randn, exp.Uuid, exp.Randstr)) or call_name(node) in _RANDOM_NAMES
 
 
 def over_no_rows(call: exp.Expr, value: Scalar) -> Scalar:

@@ -85,10 +85,10 @@ def _inserted(statement: Insert, schema: TableSchema) -> str:
     _check_width(statement, schema, names)
     given = {name.lower() for name in names}
     listed = ", ".join(quoted(name) for name in names)
-    items = [
-        f"source.{quoted(c.name)}" if c.name.lower() in given else f"CAST(NULL AS {c.type}) AS {quoted(c.name)}"
-        for c in schema.visible
-    ]
+    items = []
+    for c in schema.visible:
+        missing = f"CAST(NULL AS {c.type}) AS {quoted(c.name)}"
+        items.append(f"source.{quoted(c.name)}" if c.name.lower() in given else missing)
     return f"SELECT {', '.join(items)} FROM ({statement.query}) AS source({listed})"
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from viewkeeper.errors import InvalidName, InvalidSQL, Unsupported
-from viewkeeper.sql.header import Header
+from viewkeeper.errors import InvalidSQL, Unsupported
+from viewkeeper.sql.header import Header, qualified
 from viewkeeper.sql.statements import Delete, Insert, Merge, MergeClause, Update
 
 
@@ -15,7 +15,7 @@ def text(node: exp.Expr) -> str:
 
 def _table(node: exp.Expr) -> tuple[str, str | None]:
     if not isinstance(node, exp.Table) or node.db:
-        raise InvalidName(f"{text(node)} is not a plain name.", hint="A warehouse has no schemas or catalogs.")
+        raise qualified(text(node))
     return node.name, node.alias or None
 
 

@@ -330,4 +330,3 @@ def _branch(
     outputs = [Named(c.name, column(c.name) if c in mine else exp.null()) for c in columns]
     names = (*block.links, number, *(n.name for n in named))
     return projected(rel, (*outputs, *same(names)))
-

@@ -84,7 +84,7 @@ class Header:
         text = self.tokens[self.position].text
         self.position += 1
         if self.word == ".":
-            raise InvalidName(f"{text}.… is not a plain name.", hint="A warehouse has no schemas or catalogs.")
+            raise qualified(f"{text}.…")
         return plain_name(text)
 
     def text(self) -> str:
@@ -103,6 +103,10 @@ class Header:
     def end(self) -> None:
         if self.word:
             raise self.wrong("the end of the statement")
+
+
+def qualified(name: str) -> InvalidName:
+    return InvalidName(f"{name} is not a plain name.", hint="A warehouse has no schemas or catalogs.")
 
 
 def plain_name(name: str) -> str:

@@ -64,8 +64,9 @@ def _new(merge: Merge, schema: TableSchema, clause: MergeClause) -> str:
         given = {c.name.lower(): prefix + _quoted(c.name) for c in schema.visible}
     items = []
     for c in schema.visible:
-        kept = f"CAST(NULL AS {c.type})" if clause.action == "insert" else f"{_target(merge, schema)}.{_quoted(c.name)}"
-        items.append(f"{given.get(c.name.lower(), kept)} AS {_quoted(c.name)}")
+        old = f"{_target(merge, schema)}.{_quoted(c.name)}"
+        default = f"CAST(NULL AS {c.type})" if clause.action == "insert" else old
+        items.append(f"{given.get(c.name.lower(), default)} AS {_quoted(c.name)}")
     return ", ".join(items)
 
 

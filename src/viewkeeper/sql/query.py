@@ -117,4 +117,3 @@ def _with_tail(context: Context, node: exp.Expr, answer: Answer) -> Answer:
         return answer
     fields = [Field(None, n, c) for n, c in zip(answer.names, answer.columns, strict=True)]
     return limited(context, node, answer, Scope(fields))
-

@@ -1,6 +1,6 @@
 """One SELECT, in the order of its meaning:
 
-    FROM → WHERE → GROUP BY, HAVING → windows, QUALIFY → outputs → DISTINCT → ORDER BY … LIMIT
+FROM → WHERE → GROUP BY, HAVING → windows, QUALIFY → outputs → DISTINCT → ORDER BY … LIMIT
 """
 
 from __future__ import annotations
@@ -52,9 +52,7 @@ class Items:
         )
 
 
-def select(
-    context: Context, node: exp.Select, domain: Domain | None, keep_pending: bool = False
-) -> Answer:
+def select(context: Context, node: exp.Select, domain: Domain | None, keep_pending: bool = False) -> Answer:
     """The answer of a SELECT; see `query.translate` for the domain and pending conditions."""
     block = from_clause(context, node, domain)
     _where(block, node)
@@ -219,4 +217,3 @@ def _check_distinct(node: exp.Select, extra: tuple[str, ...]) -> None:
         raise InvalidSQL("DISTINCT ON is not Spark SQL.")
     if extra:
         raise InvalidSQL("ORDER BY after SELECT DISTINCT can only use the selected columns.")
-

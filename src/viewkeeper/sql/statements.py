@@ -1,7 +1,7 @@
 """SQL statements of the warehouse as data: what was asked for, not yet done.
 
-    CREATE TABLE | CREATE MATERIALIZED VIEW | ALTER MATERIALIZED VIEW … AS | DROP | REFRESH | EXPLAIN
-    INSERT | DELETE | UPDATE | MERGE | any query
+CREATE TABLE | CREATE MATERIALIZED VIEW | ALTER MATERIALIZED VIEW … AS | DROP | REFRESH | EXPLAIN
+INSERT | DELETE | UPDATE | MERGE | any query
 """
 
 from __future__ import annotations
@@ -230,7 +230,7 @@ def _properties(header: Header) -> tuple[tuple[str, str], ...]:
 
 def _alter(header: Header) -> AlterView:
     if not (header.take("MATERIALIZED", "VIEW") or header.take("VIEW")):
-        raise Unsupported("Only materialized views can be altered.", hint="ALTER MATERIALIZED VIEW v AS SELECT …")
+        raise Unsupported("Only views can be altered.", hint="ALTER MATERIALIZED VIEW v AS SELECT …")
     name = header.name()
     header.expect("AS")
     return AlterView(name, _query(header))

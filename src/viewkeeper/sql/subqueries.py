@@ -180,9 +180,7 @@ def _three_valued(block: Block, test: exp.In) -> Scalar:
     return exp.paren(case.else_(exp.false()))
 
 
-def _matching(
-    test: exp.In, left: list[Scalar], condition: Callable[[Scalar, Scalar], Scalar]
-) -> exp.Query:
+def _matching(test: exp.In, left: list[Scalar], condition: Callable[[Scalar, Scalar], Scalar]) -> exp.Query:
     """The rows of the IN query for which the condition holds of `x` and the query's outputs."""
     query = test.args["query"].unnest()
     if is_plain_select(query) and not any(item.is_star for item in query.expressions):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from sqlglot import exp
 
 from viewkeeper.algebra.schema import Column, ForeignKey, TableSchema
-from viewkeeper.errors import InvalidName, InvalidSQL, Unsupported
-from viewkeeper.sql.header import Header, plain_name
+from viewkeeper.errors import InvalidSQL, Unsupported
+from viewkeeper.sql.header import Header, plain_name, qualified
 from viewkeeper.sql.statements import CreateTable
 
 _TYPES = {
@@ -36,17 +36,19 @@ def create_table(tree: exp.Create, sql: str) -> CreateTable:
     body = tree.this
     table = body.this if isinstance(body, exp.Schema) else body
     if table.db:
-        raise InvalidName(f"{table.sql()} is not a plain name.", hint="A warehouse has no schemas or catalogs.")
+        raise qualified(table.sql())
     items = body.expressions if isinstance(body, exp.Schema) else []
     schema = _schema(plain_name(table.name), items, _properties(tree))
     query = _query_text(sql) if tree.args.get("expression") is not None else None
     if query is None and not schema.columns:
-        raise InvalidSQL(f"The table {schema.name} has no columns.", hint="List its columns, or add AS SELECT ….")
+        raise InvalidSQL(f"The table {schema.name} has no columns.", hint="List them, or add AS SELECT ….")
     return CreateTable(schema, bool(tree.args.get("exists")), query, _clustering(tree, schema))
 
 
 def _schema(name: str, items: list[exp.Expr], properties: tuple[tuple[str, str], ...]) -> TableSchema:
-    flat = [part for item in items for part in (item.expressions if isinstance(item, exp.Constraint) else [item])]
+    flat: list[exp.Expr] = []
+    for item in items:
+        flat.extend(item.expressions if isinstance(item, exp.Constraint) else [item])
     definitions = [item for item in flat if isinstance(item, exp.ColumnDef)]
     inline = [d.name for d in definitions if _constraint(d, exp.PrimaryKeyColumnConstraint)]
     listed = [_names(item) for item in flat if isinstance(item, exp.PrimaryKey)]
@@ -129,7 +131,8 @@ def _check(schema: TableSchema) -> None:
         for name in used:
             if name.lower() not in seen:
                 raise InvalidSQL(
-                    f"A key of {schema.name} names the column {name}, which it does not have.", columns=(name,)
+                    f"A key of {schema.name} names the column {name}, which it does not have.",
+                    columns=(name,),
                 )
 
 

@@ -94,14 +94,14 @@ def _is_whole(spec: exp.Expr | None, order: list[exp.Ordered]) -> bool:
     """Whether the frame is the whole partition."""
     if spec is None:
         return not order
-    return spec.args.get("start") == "UNBOUNDED" and spec.args.get("end") == "UNBOUNDED" and (
-        (spec.args.get("end_side") or "").upper() == "FOLLOWING"
+    return (
+        spec.args.get("start") == "UNBOUNDED"
+        and spec.args.get("end") == "UNBOUNDED"
+        and ((spec.args.get("end_side") or "").upper() == "FOLLOWING")
     )
 
 
-def _end_shows(
-    window: exp.Window, spec: exp.Expr | None, order: list[exp.Ordered], whole: bool
-) -> bool:
+def _end_shows(window: exp.Window, spec: exp.Expr | None, order: list[exp.Ordered], whole: bool) -> bool:
     """FIRST_VALUE needs a frame that starts with the partition, LAST_VALUE one that ends with it,
     unless frames count rows: a RANGE frame would be another one under a finer order."""
     call = unwrapped(window.this)
@@ -117,12 +117,7 @@ def _end_shows(
     raise Untranslatable(f"{call.key} over a RANGE frame depends on the order of ties")
 
 
-def _tie_breakers(
-    block: Block, partition: tuple[str, ...], order: list[exp.Ordered]
-) -> list[exp.Ordered]:
+def _tie_breakers(block: Block, partition: tuple[str, ...], order: list[exp.Ordered]) -> list[exp.Ordered]:
     given = {item.this for item in order}
     names = [n for n in block.rel.columns if n not in partition and column(n) not in given]
     return [ordered(column(name)) for name in names]
-
-
-
