@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from tests.datalog.interpreter import Bag, Database
 from tests.datalog.programs import CATALOG, TABLES
-from viewkeeper.algebra.relations import Fixpoint, Reference
+from viewkeeper.algebra.build import projected
+from viewkeeper.algebra.expressions import Named, column
+from viewkeeper.algebra.relations import Fixpoint, Reference, Relation, Scan
+from viewkeeper.algebra.walk import rewrite
 from viewkeeper.datalog.program import Program
 from viewkeeper.datalog.translate import DerivedPredicate, as_fixpoint, translate
 from viewkeeper.maintenance.changes import Changes
@@ -18,12 +22,39 @@ from viewkeeper.maintenance.seminaive import evaluate_fixpoint
 TABLE_COLUMNS = {name: schema.names for name, schema in TABLES.items()}
 
 
-def fixpoints(program: Program, columns: Mapping[str, tuple[str, ...]] | None = None) -> list[Fixpoint]:
+Columns = Mapping[str, tuple[str, ...]]
+
+
+@lru_cache(maxsize=1000)
+def _translated(program: Program, columns: tuple[tuple, ...]) -> tuple[DerivedPredicate, ...]:
+    return translate(program, CATALOG, dict(columns))
+
+
+def translated(program: Program, columns: Columns | None = None) -> tuple[DerivedPredicate, ...]:
+    return _translated(program, tuple((columns or {}).items()))
+
+
+def fixpoints(program: Program, columns: Columns | None = None) -> list[Fixpoint]:
     """One fixpoint per component, lower strata first."""
     found: dict[tuple[str, ...], Fixpoint] = {}
-    for predicate in translate(program, CATALOG, columns):
+    for predicate in translated(program, columns):
         found.setdefault(predicate.component, as_fixpoint(predicate.name, predicate.relation))
     return list(found.values())
+
+
+def together(program: Program) -> Fixpoint:
+    """All components as one fixpoint, as a SQL query with several recursive names is one."""
+    definitions = [d for fixpoint in fixpoints(program) for d in fixpoint.definitions]
+    columns = {d.name: d.columns for d in definitions}
+
+    def refer(node: Relation) -> Relation:
+        if isinstance(node, Scan) and node.table in columns:
+            outputs = (Named(bound.name, column(bound.source.name)) for bound in node.bound)
+            return projected(Reference(node.table, columns[node.table]), outputs)
+        return node
+
+    whole = tuple(replace(d, body=rewrite(d.body, refer)) for d in definitions)
+    return Fixpoint(whole, whole[-1].name, distinct=True)
 
 
 def columns_of(predicates: tuple[DerivedPredicate, ...]) -> dict[str, tuple[str, ...]]:
@@ -32,7 +63,7 @@ def columns_of(predicates: tuple[DerivedPredicate, ...]) -> dict[str, tuple[str,
 
 def naive(program: Program, tables: Mapping[str, Bag]) -> dict[str, Bag]:
     """Each component by applying all rules to everything until nothing changes."""
-    predicates = translate(program, CATALOG)
+    predicates = translated(program)
     db = Database(tables, {**TABLE_COLUMNS, **columns_of(predicates)})
     for fixpoint in fixpoints(program):
         rows: dict[str, Bag] = {d.name: {} for d in fixpoint.definitions}
@@ -56,7 +87,7 @@ class Views:
     calls: int = 0
 
     def __post_init__(self) -> None:
-        self.columns = columns_of(translate(self.program, CATALOG))
+        self.columns = columns_of(translated(self.program))
         for fixpoint in fixpoints(self.program):
             db = Database({**self.tables, **self.rows}, {**TABLE_COLUMNS, **self.columns})
             where = evaluate_fixpoint(fixpoint, Run(db, limit=200))
@@ -66,11 +97,11 @@ class Views:
         """Applies signed changes of tables, and perhaps a changed program, and maintains the views."""
         before = {d.name: d for f in fixpoints(self.program, self.columns) for d in f.definitions}
         program = program or self.program
-        self.columns = columns_of(translate(program, CATALOG, self.columns))
+        self.columns = columns_of(translated(program, self.columns))
         db = Database({**self.tables, **self.rows}, {**TABLE_COLUMNS, **self.columns})
         changes = Changes()
         for table, delta in deltas.items():
-            changes = _changed(db, table, delta, changes)
+            changes = changed(db, table, delta, changes)
         self.tables = {name: db.bags[name] for name in self.tables}
         for fixpoint in fixpoints(program, self.columns):
             changes = self._maintain(db, fixpoint, before, changes)
@@ -90,13 +121,13 @@ class Views:
         exact = {name: db.value(done.deltas[name].signed) for name in names}
         for name in names:
             assert set(exact[name].values()) <= {1, -1}
-            changes = _changed(db, name, exact[name], changes)
+            changes = changed(db, name, exact[name], changes)
             self.rows[name] = db.bags[name]
         db.drop([*done.temporary, *(f"{name}__stored" for name in names)])
         return changes
 
 
-def _changed(db: Database, name: str, delta: Bag, changes: Changes) -> Changes:
+def changed(db: Database, name: str, delta: Bag, changes: Changes) -> Changes:
     """Gives the relation its three states in the database and notes in which way it changed."""
     old = db.bags.get(name, {})
     new = {row: n for row in {**old, **delta} if (n := old.get(row, 0) + delta.get(row, 0))}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 from sqlglot import exp
@@ -103,6 +104,7 @@ def present(rel: Relation, known: Relation) -> Relation:
     return _compared(rel, known, JoinKind.SEMI)
 
 
+@lru_cache(maxsize=4096)
 def _compared(rel: Relation, known: Relation, kind: JoinKind) -> Relation:
     other = tuple(f"__known{number}" for number in range(len(known.columns)))
     on = null_safe_match(zip(rel.columns, other, strict=True))
