@@ -43,6 +43,7 @@ from viewkeeper.maintenance.id_diffs.rules.semijoin import semijoin
 from viewkeeper.maintenance.id_diffs.rules.sums import beside_output, is_additive, moved, sums
 from viewkeeper.maintenance.id_diffs.rules.touched import (
     asked_twice,
+    fate_of_groups,
     inserted_rows,
     signed_changes,
     straight_from_the_tables,
@@ -179,17 +180,20 @@ class _Book:
                 raise AssertionError(f"{type(view.plan).__name__} is no non-blocking operator")
 
     def _aggregate(self, view: Subview) -> tuple[Diff, ...]:
-        whole = [] if self.caches.sources[view.name] is Source.TABLES else self._whole_groups(view)
+        direct = self.caches.sources[view.name] is Source.TABLES
+        whole = [] if direct else self._whole_groups(view)
+        rest = [diff for diff in self.diffs[view.inputs[0].name] if diff not in [d for d, _ in whole]]
+        fate = fate_of_groups(view, None if direct else rest)
         changes = self.help(view.name, "changes", *self._signed(view, [diff for diff, _ in whole]))
         if is_empty(changes):
             return self.record(view.name, (change for _, change in whole), blocking=True)
         if is_additive(view):
             groups = self.help(view.name, "moved", moved(view, changes))
-            found = sums(view, self.help(view.name, "beside", beside_output(view, groups)))
+            found = sums(view, self.help(view.name, "beside", beside_output(view, groups)), fate)
         else:
             groups = self.help(view.name, "groups", touched_groups(view, changes))
             now = self.help(view.name, "again", computed_again(view, groups))
-            found = recomputation(view, groups, now)
+            found = recomputation(view, groups, now, fate)
         return self.record(view.name, (*(change for _, change in whole), *found), blocking=True)
 
     def _whole_groups(self, view: Subview) -> list[tuple[Diff, Change]]:

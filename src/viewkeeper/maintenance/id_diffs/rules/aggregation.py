@@ -25,6 +25,7 @@ from viewkeeper.maintenance.id_diffs.diffs import (
 )
 from viewkeeper.maintenance.id_diffs.ids import Subview
 from viewkeeper.maintenance.id_diffs.rules.change import Change, deleted, in_order, inserted
+from viewkeeper.maintenance.id_diffs.rules.touched import Fate
 
 
 def whole_groups(view: Subview, diff: Diff) -> Change | None:
@@ -55,12 +56,13 @@ def computed_again(view: Subview, groups: Relation) -> Relation:
     return Aggregate(found, tuple(Named(k.name, column(names[k.name])) for k in plan.keys), plan.aggregates)
 
 
-def recomputation(view: Subview, groups: Relation, now: Relation) -> Iterator[Change]:
+def recomputation(view: Subview, groups: Relation, now: Relation, fate: Fate) -> Iterator[Change]:
     names = view.attributes
     old = renamed(view.at(State.OLD), {name: pre(name) for name in view.columns})
     on = null_safe_match((key, pre(key)) for key in view.ids)
-    if view.ids:
+    if fate.deaths:
         yield deleted(view, named_by(groups, now, view.ids, JoinKind.ANTI))
+    if fate.births:
         yield inserted(view, Join(now, old, JoinKind.ANTI, on))
     schema = DiffSchema(DiffKind.UPDATE, view.name, view.ids, names, names, names)
     both = Join(now, old, JoinKind.INNER, on)

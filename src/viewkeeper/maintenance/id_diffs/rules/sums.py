@@ -34,7 +34,7 @@ from viewkeeper.maintenance.id_diffs.diffs import DiffKind, DiffSchema, delete_s
 from viewkeeper.maintenance.id_diffs.ids import Subview
 from viewkeeper.maintenance.id_diffs.normalize import is_row_count
 from viewkeeper.maintenance.id_diffs.rules.change import Change, in_order, inserted
-from viewkeeper.maintenance.id_diffs.rules.touched import SIGN
+from viewkeeper.maintenance.id_diffs.rules.touched import SIGN, Fate
 
 MOVED_PREFIX = "__moved_"
 
@@ -77,19 +77,21 @@ def beside_output(view: Subview, moved_groups: Relation) -> Relation:
     return Join(moved_groups, renamed(view.at(State.OLD), other), JoinKind.LEFT, on)
 
 
-def sums(view: Subview, beside: Relation) -> Iterator[Change]:
+def sums(view: Subview, beside: Relation, fate: Fate) -> Iterator[Change]:
     plan = _aggregate(view)
     rows = next(item.name for item in plan.aggregates if is_row_count(item.expr))
     new = (*same(plan.key_names), *(_new_value(item, plan) for item in plan.aggregates))
     exists = not_(exp.Is(this=column(pre(rows)), expression=exp.null()))
     left = exp.GT(this=_total(rows), expression=literal(0))
-    if plan.keys:
-        yield inserted(view, projected(filtered(beside, and_(not_(exists), left)), new))
+    if fate.births:
+        missing = exp.Is(this=column(pre(rows)), expression=exp.null())
+        yield inserted(view, projected(filtered(beside, and_(missing, left)), new))
+    if fate.deaths:
         gone = delete_schema(view.name, view.ids, view.attributes)
         yield Change(gone, in_order(filtered(beside, and_(exists, not_(left))), gone))
     names = view.attributes
     schema = DiffSchema(DiffKind.UPDATE, view.name, view.ids, names, names, names)
-    alive = filtered(beside, and_(exists, left) if plan.keys else exists)
+    alive = filtered(beside, and_(exists, left) if fate.deaths else exists)
     after = projected(alive, (*new, *same(pre(name) for name in names)))
     yield Change(schema, truly_changed(in_order(after, schema), schema, names))
 

@@ -9,7 +9,7 @@ applied to the rows that they name. All diffs of the input are needed at once: t
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -19,6 +19,7 @@ from viewkeeper.algebra.expressions import (
     Named,
     Scalar,
     column,
+    columns_of,
     function,
     literal,
     not_,
@@ -27,6 +28,7 @@ from viewkeeper.algebra.expressions import (
     same,
 )
 from viewkeeper.algebra.relations import (
+    Aggregate,
     Distinct,
     Filter,
     Join,
@@ -44,6 +46,27 @@ from viewkeeper.maintenance.id_diffs.ids import Subview
 SIGN = "__sign"
 NEW_PREFIX = "__new_"
 GONE = "__gone"
+
+
+@dataclass(frozen=True)
+class Fate:
+    """Whether groups can begin or cease to exist: not if all diffs update other than grouping columns."""
+
+    births: bool
+    deaths: bool
+
+
+def fate_of_groups(view: Subview, diffs: Sequence[Diff] | None) -> Fate:
+    """What the diffs of its input can do to the groups of an aggregate; `None`: anything."""
+    assert isinstance(view.plan, Aggregate)
+    if not view.plan.keys:
+        return Fate(births=False, deaths=False)
+    if diffs is None:
+        return Fate(births=True, deaths=True)
+    grouping = {name for key in view.plan.keys for name in columns_of(key.expr)}
+    kinds = {diff.schema.kind for diff in diffs}
+    moves = any(d.schema.kind is DiffKind.UPDATE and grouping & set(d.schema.updated) for d in diffs)
+    return Fate(births=moves or DiffKind.INSERT in kinds, deaths=moves or DiffKind.DELETE in kinds)
 
 
 def straight_from_the_tables(below: Subview, changed: Collection[str]) -> Relation:
@@ -89,9 +112,16 @@ def touched_rows(below: Subview, diffs: Sequence[Diff], inserted: Relation) -> R
     for number, (ids, rows) in enumerate(_deletions(diffs)):
         rel, mark = _beside(rel, rows, ids, (), f"__d{number}")
         gone.append(mark)
-    kept = Filter(rel, or_(*marks, *gone))
+    kept = _only_named(rel, [*marks, *gone])
     outputs = [Named(NEW_PREFIX + name, _latest(name, new[name])) for name in below.columns]
     return Project(kept, (*same(below.columns), *outputs, Named(GONE, or_(*gone) if gone else exp.false())))
+
+
+def _only_named(rel: Relation, marks: list[Scalar]) -> Relation:
+    """The rows that some diff names; with one diff, that is an inner join with it."""
+    if len(marks) == 1 and isinstance(rel, Join):
+        return replace(rel, kind=JoinKind.INNER)
+    return Filter(rel, or_(*marks))
 
 
 def _beside(
