@@ -200,7 +200,7 @@ def _define(work: Workspace, draft: Draft, definition: ViewDefinition) -> None:
 
 def _make_relations(work: Workspace, draft: Draft, view: View) -> None:
     for stratum in view.strata:
-        columns = stored_columns(work.engine, draft, stratum, view.columns)
+        columns = stored_columns(work.engine, draft, stratum, view)
         state = new_relation(work.engine, stratum.name, columns, draft.version, merge_spec=stratum.merge)
         draft.put(stratum.name, state)
 

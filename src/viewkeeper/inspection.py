@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from viewkeeper.algebra.counts import plain
 from viewkeeper.catalog import ViewDefinition
 from viewkeeper.definitions import view_named
 from viewkeeper.draft import Draft
-from viewkeeper.refresh import batch_of, inputs_seen, stale_views
+from viewkeeper.maintenance.strategy import TableChange, bound
+from viewkeeper.planning.explain import Explanation, explanation
+from viewkeeper.planning.planner import choose
+from viewkeeper.refresh import batch_of, inputs_seen, stale_views, storage_of
 from viewkeeper.spark.compare import Difference, compare
 from viewkeeper.spark.execute import Execution
+from viewkeeper.sql.parse import parse_view
 from viewkeeper.storage.commits import Entry
 from viewkeeper.storage.relation import RelationState
 from viewkeeper.views import compiled
@@ -129,12 +134,29 @@ def verify(work: Workspace, name: str) -> Verification:
     view = view_named(entry.catalog, name)
     seen = inputs_seen(work.log, view)
     past = Draft(Entry(entry.version, entry.catalog, {**entry.relations, **seen}), "verify")
-    top = compiled(view, entry.catalog).top
-    execution = Execution(work.engine, past, {})
-    expected = execution.query_of(top.query, view.sql).select(*[c.name for c in view.columns])
+    query = parse_view(view.sql, entry.catalog).relation
+    plan = None if query is None else plain(bound(query, storage_of(past, view, {}).counted))
+    expected = Execution(work.engine, past, {}).query_of(plan, view.sql)
     stored = work.reader.visible(entry.relations[view.name])
     work.progress("verify", view.name, 0, 1)
     found: Difference = compare(work.engine, stored, expected)
     work.progress("verify", view.name, 1, 1)
     return Verification(view.name, found.only_left, found.only_right, found.tolerance)
 
+
+def explain(work: Workspace, name: str) -> Explanation:
+    """How the view would be refreshed now; where nothing is pending, if all its inputs changed."""
+    entry = work.log.latest()
+    definition = view_named(entry.catalog, name)
+    draft = Draft(entry, "explain")
+    pending = batch_of(draft, definition, inputs_seen(work.log, definition))
+    if pending is None or not pending.changes:
+        all_changed = {table: TableChange(1, only_inserts=False) for table in definition.tables}
+        pending = replace(storage_of(draft, definition, {}), changes=all_changed)
+    view = compiled(definition, entry.catalog)
+    return explanation(view, pending, choose(view, pending, _lenient(definition.policy)))
+
+
+def _lenient(policy: str) -> str:
+    """To explain a view that `strict` cannot maintain is not to refresh it."""
+    return "incremental" if policy == "strict" else policy

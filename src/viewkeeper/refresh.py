@@ -16,6 +16,7 @@ from viewkeeper.planning.planner import Choice, choose
 from viewkeeper.publish import publish
 from viewkeeper.report import Reason, Report, ViewReport
 from viewkeeper.spark.execute import Execution, layers_between
+from viewkeeper.spark.relations import fold
 from viewkeeper.storage.commits import Entry, WarehouseLog
 from viewkeeper.storage.relation import RelationState
 from viewkeeper.views import compiled
@@ -84,13 +85,26 @@ def _refresh_view(
         _publish_position(draft, definition)
         return ViewReport(definition.name, "none", UNCHANGED, seconds=time.perf_counter() - started)
     choice = _choice(view, batch, policy or definition.policy)
-    execution = Execution(work.engine, draft, old)
-    execution.run(choice.strategy.plan(view, batch or Batch({}, {})))
+    own = {name: draft.relations[name] for name in (*definition.state, definition.name)}
+    execution = Execution(work.engine, draft, {**old, **own})
+    execution.run(choice.strategy.plan(view, batch or storage_of(draft, definition, {})))
+    _fold(work, draft, definition)
     _publish_position(draft, definition)
     seconds = time.perf_counter() - started
     return ViewReport(
-        definition.name, choice.strategy.name, choice.reason, execution.rows_read, execution.rows_written, seconds
+        definition.name,
+        choice.strategy.name,
+        choice.reason,
+        execution.rows_read,
+        execution.rows_written,
+        seconds,
+        {"groups_recomputed": execution.groups_recomputed, "steps_skipped": execution.skipped},
     )
+
+
+def _fold(work: Workspace, draft: Draft, definition: ViewDefinition) -> None:
+    for name in (*definition.state, definition.name):
+        fold(work.engine, draft, name)
 
 
 def _choice(view: View, batch: Batch | None, policy: str) -> Choice:
@@ -124,8 +138,17 @@ def batch_of(
         change = _change(old.get(name), draft.relations[name])
         if change is not None:
             changes[name] = change
-    sizes = {name: draft.relations[name].main_rows for name in definition.tables}
-    return Batch(changes, sizes)
+    return replace(storage_of(draft, definition, old), changes=changes)
+
+
+def storage_of(draft: Draft, definition: ViewDefinition, old: Mapping[str, RelationState]) -> Batch:
+    """A batch without changes: how the inputs and the view itself are stored."""
+    states = [(name, draft.relations[name]) for name in definition.tables]
+    counted = frozenset(n for n, s in (*states, *old.items()) if s.has_pending_deletes)
+    sizes = {name: state.main_rows + state.overlay_rows for name, state in states}
+    own = (*definition.state, definition.name)
+    stored = {name: draft.relations[name].columns for name in own if name in draft.relations}
+    return Batch({}, sizes, counted, stored)
 
 
 def _change(old: RelationState | None, new: RelationState) -> TableChange | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from viewkeeper.algebra.schema import TableSchema
+from viewkeeper.algebra.schema import Column, TableSchema
 from viewkeeper.catalog import Catalog, ViewDefinition
+from viewkeeper.maintenance.program import program
 from viewkeeper.maintenance.strategy import Stratum, View
 from viewkeeper.sql.catalog import StaticCatalog
 from viewkeeper.sql.parse import parse_view
@@ -18,7 +19,7 @@ def compiled(definition: ViewDefinition, catalog: Catalog) -> View:
 
 
 @lru_cache(maxsize=1024)
-def _compiled(name: str, sql: str, columns: tuple[object, ...], schemas: tuple[TableSchema, ...]) -> View:
+def _compiled(name: str, sql: str, columns: tuple[Column, ...], schemas: tuple[TableSchema, ...]) -> View:
     query = parse_view(sql, StaticCatalog(schemas))
-    stratum = Stratum(name, query.relation)
-    return View(name, sql, columns, (stratum,), query.untranslatable)  # type: ignore[arg-type]
+    strata = (Stratum(name, None),) if query.relation is None else program(name, query.relation)
+    return View(name, sql, columns, strata, query.untranslatable)

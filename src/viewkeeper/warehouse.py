@@ -10,6 +10,7 @@ from viewkeeper import definitions, housekeeping, inspection, statements
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.changes import Transaction
 from viewkeeper.inspection import HistoryEntry, Status, Verification
+from viewkeeper.planning.explain import Explanation
 from viewkeeper.refresh import refresh
 from viewkeeper.report import Report
 from viewkeeper.spark.engine import Engine
@@ -100,6 +101,10 @@ class Warehouse:
     def verify(self, view: str) -> Verification:
         """Whether a view equals its query, evaluated anew at the state that it shows."""
         return inspection.verify(self._work, view)
+
+    def explain(self, view: str) -> Explanation:
+        """Strategy, reasons, rejected alternatives and Δ-script SQL of a view."""
+        return inspection.explain(self._work, view)
 
     def compact(self, *names: str) -> int:
         """Folds the layers of the named relations, or of all, into their mains."""

@@ -56,7 +56,8 @@ def is_counted(rel: Relation) -> bool:
     """Whether the rows of `rel` come with counts: some input does, and no operator ended it."""
     match rel:
         case Scan():
-            return rel.counted or rel.at is State.DELTA
+            is_explicit = COUNT in rel.columns
+            return not is_explicit and (rel.counted or rel.at is State.DELTA)
         case Reference():
             return rel.counted
         case Negate() | Consolidate():

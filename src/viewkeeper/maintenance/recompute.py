@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from viewkeeper.maintenance.strategy import Batch, Stratum, View
+from viewkeeper.algebra.counts import plain
+from viewkeeper.maintenance.program import stored_query
+from viewkeeper.maintenance.strategy import Batch, Stratum, View, bound
 from viewkeeper.planning.steps import ReplaceMain, Script
 from viewkeeper.report import Reason
 
@@ -19,4 +21,13 @@ class Recompute:
         return ()
 
     def plan(self, view: View, batch: Batch) -> Script:
-        return tuple(ReplaceMain(s.name, s.query, view.sql, "Q at the new state") for s in view.strata)
+        return tuple(recomputed(stratum, view.sql, batch.counted) for stratum in view.strata)
+
+
+def recomputed(stratum: Stratum, sql: str, counted: frozenset[str]) -> ReplaceMain:
+    """A stratum computed from all rows of its input."""
+    if stratum.query is None:
+        return ReplaceMain(stratum.name, None, sql, "Q at the new state")
+    source = bound(stratum.query, counted)
+    plan = plain(source) if stratum.state is None else plain(stored_query(stratum, source))
+    return ReplaceMain(stratum.name, plan, sql, "Q at the new state")

@@ -8,11 +8,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from viewkeeper.algebra.relations import Relation
+from viewkeeper.algebra.relations import Relation, Scan
 from viewkeeper.algebra.schema import Column
+from viewkeeper.algebra.walk import rewrite
+from viewkeeper.delta.aggregate_state import AggregateState
 from viewkeeper.planning.steps import Script
 from viewkeeper.report import Reason
 from viewkeeper.storage.relation import MergeSpec
@@ -22,12 +24,14 @@ from viewkeeper.storage.relation import MergeSpec
 class Stratum:
     """A stored relation that is defined by a query: a view, or state that a view needs.
 
-    `query` yields all stored columns, hidden ones included; None where the SQL has no plan.
-    `merge` says how layers merge; None for bags of signed rows.
+    A stratum is either a bag, or the state of an aggregate: then `query` is the aggregate's input,
+    `state` says what is stored of it, and `merge` how changes merge. `query` is None where the
+    view's SQL has no plan.
     """
 
     name: str
     query: Relation | None
+    state: AggregateState | None = None
     merge: MergeSpec | None = None
 
 
@@ -57,10 +61,16 @@ class TableChange:
 
 @dataclass(frozen=True)
 class Batch:
-    """The inputs of a view that changed, and how large all of its inputs are."""
+    """What a refresh finds: the inputs that changed, and how everything is stored.
+
+    `counted` names the relations whose stored rows carry counts because deletions are pending;
+    `stored` gives the columns of stored relations.
+    """
 
     changes: Mapping[str, TableChange]
     sizes: Mapping[str, int]
+    counted: frozenset[str] = frozenset()
+    stored: Mapping[str, tuple[Column, ...]] = field(default_factory=dict)
 
     @property
     def changed(self) -> frozenset[str]:
@@ -82,3 +92,14 @@ class Strategy(Protocol):
     def state(self, view: View) -> tuple[Stratum, ...]: ...
 
     def plan(self, view: View, batch: Batch) -> Script: ...
+
+
+def bound(rel: Relation, counted: frozenset[str]) -> Relation:
+    """The plan with its scans marked by whether the stored rows carry counts."""
+
+    def mark(node: Relation) -> Relation:
+        if isinstance(node, Scan) and node.table in counted:
+            return Scan(node.table, node.bound, node.at, counted=True)
+        return node
+
+    return rewrite(rel, mark) if counted else rel

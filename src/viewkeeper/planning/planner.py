@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from viewkeeper.errors import CannotMaintain, InvalidOption
+from viewkeeper.maintenance.counting import Counting
 from viewkeeper.maintenance.recompute import Recompute
 from viewkeeper.maintenance.strategy import Batch, Strategy, View
 from viewkeeper.report import Reason
 
 RECOMPUTE = Recompute()
-STRATEGIES: tuple[Strategy, ...] = ()
+STRATEGIES: tuple[Strategy, ...] = (Counting(),)
 
 POLICIES = ("auto", "incremental", "strict", "full")
 

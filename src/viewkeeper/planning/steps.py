@@ -1,7 +1,7 @@
 """A Δ-script: plain data that the executor runs and `explain` prints.
 
-Plans in steps have implicit counts; they are made explicit when it is known which stored
-relations carry counts. A step that computes a result gives it a name for later steps.
+Plans in steps have explicit counts: they are rendered to SQL as they stand. A step that computes a
+result gives it a name, and later plans mention it by `Reference`.
 """
 
 from __future__ import annotations
@@ -14,27 +14,35 @@ from viewkeeper.algebra.relations import Relation
 
 @dataclass(frozen=True)
 class Compute:
-    """Evaluates a plan once and keeps the result under a name. `signed`: it carries counts."""
+    """Evaluates a plan once and keeps the result under a name.
+
+    `counted`: its rows are written out, so that their number is known and steps that depend on
+    nothing else can be left out when there are none.
+    """
 
     name: str
     plan: Relation
-    signed: bool
     note: str = ""
+    counted: bool = False
+    only_from: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class AppendLayer:
     """Appends the rows of a plan to a relation as one layer.
 
-    `signed`: rows of a bag with counts. Otherwise rows of a keyed relation, which merge with the
-    stored ones, or stand in their place when `replaces`.
+    Rows of a bag are signed and of count +1 or −1. Rows of a keyed relation merge with the stored
+    ones, or stand in their place when `replaces`. `recomputed` are further rows of the same layer,
+    of the groups in the result `recomputed_from`: computed anew, and only where there are some.
     """
 
     relation: str
     plan: Relation
-    signed: bool = True
     replaces: bool = False
     note: str = ""
+    only_from: tuple[str, ...] = ()
+    recomputed: Relation | None = None
+    recomputed_from: str = ""
 
 
 @dataclass(frozen=True)
@@ -49,3 +57,12 @@ class ReplaceMain:
 
 Step: TypeAlias = Compute | AppendLayer | ReplaceMain
 Script: TypeAlias = tuple[Step, ...]
+
+
+def is_needed(step: Step, empty: frozenset[str]) -> bool:
+    """Whether a step can have an effect, when some results turned out to be empty."""
+    match step:
+        case ReplaceMain():
+            return True
+        case Compute() | AppendLayer():
+            return not step.only_from or not empty.issuperset(step.only_from)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-from viewkeeper.algebra.counts import plain
 from viewkeeper.algebra.schema import Column, is_hidden
 from viewkeeper.algebra.walk import scans
 from viewkeeper.draft import Draft
-from viewkeeper.maintenance.strategy import Stratum
+from viewkeeper.maintenance.recompute import recomputed
+from viewkeeper.maintenance.strategy import Stratum, View
 from viewkeeper.spark.engine import Engine, columns_of, slot
 from viewkeeper.sql.render import state_name
 from viewkeeper.sql.splice import spliced, tables_read
@@ -25,18 +24,18 @@ def analysed_columns(engine: Engine, draft: Draft, sql: str) -> tuple[Column, ..
     return tuple(_storable(column) for column in columns_of(frame))
 
 
-def stored_columns(
-    engine: Engine, draft: Draft, stratum: Stratum, visible: Sequence[Column]
-) -> tuple[Column, ...]:
-    """The columns that a stratum stores: the view's own as declared, hidden ones as Spark types them."""
+def stored_columns(engine: Engine, draft: Draft, stratum: Stratum, view: View) -> tuple[Column, ...]:
+    """The columns that a stratum stores: visible ones first, hidden ones as Spark types them."""
     if stratum.query is None:
-        return tuple(visible)
+        return view.columns
+    step = recomputed(stratum, view.sql, frozenset())
+    assert step.plan is not None
     frames = {}
-    for scan in scans(stratum.query):
+    for scan in scans(step.plan):
         frames[state_name(scan)] = engine.empty(draft.relations[scan.table].columns)
-    frame = engine.plan(plain(stratum.query), frames)
-    declared = {column.name: column for column in visible}
-    return tuple(declared.get(c.name, _storable(c)) for c in columns_of(frame))
+    found = {column.name: _storable(column) for column in columns_of(engine.plan(step.plan, frames))}
+    declared = {column.name: column for column in view.columns} if stratum is view.top else {}
+    return (*declared.values(), *(column for name, column in found.items() if name not in declared))
 
 
 def _storable(column: Column) -> Column:

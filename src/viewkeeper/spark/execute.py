@@ -8,19 +8,22 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import DataFrame
 
 from viewkeeper.algebra.build import is_empty
-from viewkeeper.algebra.counts import plain, weighted
 from viewkeeper.algebra.relations import Relation, Scan, State
 from viewkeeper.algebra.schema import COUNT, Column
-from viewkeeper.algebra.walk import rewrite, scans
+from viewkeeper.algebra.walk import scans
+from viewkeeper.delta.share import shared
 from viewkeeper.draft import Draft
-from viewkeeper.planning.steps import AppendLayer, Compute, ReplaceMain, Script, Step
-from viewkeeper.spark.engine import Engine, slot
+from viewkeeper.planning.steps import AppendLayer, Compute, ReplaceMain, Script, Step, is_needed
+from viewkeeper.spark.engine import Engine, columns_of, slot
 from viewkeeper.spark.read import Reader, Source
 from viewkeeper.sql.render import state_name
 from viewkeeper.sql.splice import spliced, tables_read
-from viewkeeper.storage.changes import net_effect
 from viewkeeper.storage.delta_log import commit_main, main_files
 from viewkeeper.storage.relation import Layer, RelationState
+
+
+RESULTS = "results"
+"""Folder of intermediate results; nothing names them after the refresh."""
 
 
 @dataclass
@@ -32,47 +35,66 @@ class Execution:
     old: Mapping[str, RelationState]
     rows_read: int = 0
     rows_written: int = 0
+    groups_recomputed: int = 0
+    skipped: int = 0
     frames: dict[str, DataFrame] = field(default_factory=dict)
     sources: dict[str, Source] = field(default_factory=dict)
+    kept: list[DataFrame] = field(default_factory=list)
+    sizes: dict[str, int] = field(default_factory=dict)
+    empty: set[str] = field(default_factory=set)
 
     def run(self, script: Script) -> None:
         try:
             for step in script:
-                self._run(step)
+                if is_needed(step, frozenset(self.empty)):
+                    self._run(step)
+                else:
+                    self.skipped += 1
+                    self._mark_empty(step)
         finally:
-            for frame in self.frames.values():
+            for frame in self.kept:
                 frame.unpersist()
 
     def _run(self, step: Step) -> None:
         match step:
+            case Compute(counted=True):
+                self._write_result(step)
             case Compute():
-                self.frames[step.name] = self.frame(step.plan, step.signed).persist()
+                self.frames[step.name] = self._keep(self.frame(step.plan))
             case AppendLayer():
                 self._append(step)
             case ReplaceMain():
                 self._replace(step)
 
-    def frame(self, plan: Relation, signed: bool) -> DataFrame:
-        """The DataFrame of a plan, with `__count` when signed and else one row per copy."""
-        bound = self._bound(plan)
-        return self.explicit(weighted(bound) if signed else plain(bound))
-
-    def explicit(self, plan: Relation) -> DataFrame:
-        """The DataFrame of a plan whose counts are explicit already."""
+    def frame(self, plan: Relation) -> DataFrame:
+        """The DataFrame of a plan with explicit counts; what it uses twice is computed once."""
         leaves = {state_name(scan): self._source(scan).frame for scan in scans(plan)}
-        return self.engine.plan(plan, {**leaves, **self.frames})
+        prefix = f"shared{len(self.kept)}_"
+        steps, rest = shared(plan, lambda number: f"{prefix}{number}")
+        for step in steps:
+            self.frames[step.name] = self._keep(self.engine.plan(step.plan, {**leaves, **self.frames}))
+        return self.engine.plan(rest, {**leaves, **self.frames})
 
-    def _bound(self, plan: Relation) -> Relation:
-        """The plan with each scan marked by whether its stored form carries counts."""
+    def _keep(self, frame: DataFrame) -> DataFrame:
+        self.kept.append(frame.persist())
+        return self.kept[-1]
 
-        def mark(node: Relation) -> Relation:
-            if isinstance(node, Scan) and node.at is not State.DELTA:
-                return replace(node, counted=self._source(node).counted)
-            return node
+    def _write_result(self, step: Compute) -> None:
+        """Results whose size decides what follows are written beside the data, and vacuumed later."""
+        frame = self.frame(step.plan)
+        columns = columns_of(frame)
+        files = self.engine.write(frame, RESULTS)
+        self.frames[step.name] = self.engine.files(RESULTS, files, columns)
+        self.sizes[step.name] = sum(file.rows for file in files)
+        if not files:
+            self.empty.add(step.name)
 
-        return rewrite(plan, mark)
+    def _mark_empty(self, step: Step) -> None:
+        if isinstance(step, Compute):
+            self.empty.add(step.name)
 
     def _source(self, scan: Scan) -> Source:
+        """The stored relation behind a scan, in the form that the scan asks for."""
         name = state_name(scan)
         if name not in self.sources:
             source = self._open(scan)
@@ -83,24 +105,22 @@ class Execution:
     def _open(self, scan: Scan) -> Source:
         reader, new = Reader(self.engine), self.draft.relations[scan.table]
         old = self.old.get(scan.table, new)
-        match scan.at:
-            case State.NEW:
-                return reader.bag(new)
-            case State.OLD:
-                return reader.bag(old)
-            case State.DELTA:
-                return reader.changes(old, new, layers_between(old, new))
+        if scan.at is State.DELTA:
+            return reader.changes(old, new, layers_between(old, new))
+        state = old if scan.at is State.OLD else new
+        return reader.counted(state) if COUNT in scan.columns else reader.rows(state)
 
     def _append(self, step: AppendLayer) -> None:
         if is_empty(step.plan):
             return
         state = self.draft.relations[step.relation]
-        if step.signed:
-            frame = self.explicit(net_effect(self._bound(step.plan)))
-        else:
-            frame = self.frame(step.plan, signed=False)
-        columns = _layer_schema(state, step.signed, frame.columns)
-        files = self.engine.write(_cast(frame, columns), state.folder)
+        frame = self.frame(step.plan)
+        columns = _layer_schema(state, frame.columns)
+        frame = _cast(frame, columns)
+        if step.recomputed is not None and step.recomputed_from not in self.empty:
+            frame = frame.union(_cast(self.frame(step.recomputed), columns))
+            self.groups_recomputed += self.sizes[step.recomputed_from]
+        files = self.engine.write(frame, state.folder)
         self.draft.append(step.relation, files, step.replaces)
         self.rows_written += sum(file.rows for file in files)
         self._forget(step.relation)
@@ -130,7 +150,7 @@ class Execution:
 
     def query_of(self, plan: Relation | None, sql: str) -> DataFrame:
         """A query at the new state: its plan where there is one, else the user's own text."""
-        return self._text(sql) if plan is None else self.frame(plan, signed=False)
+        return self._text(sql) if plan is None else self.frame(plan)
 
     def _text(self, sql: str) -> DataFrame:
         """The user's own text over the visible rows of the new state."""
@@ -154,9 +174,10 @@ def layers_between(old: RelationState, new: RelationState) -> tuple[Layer, ...]:
     return tuple(layer for layer in new.log if layer.files not in known)
 
 
-def _layer_schema(state: RelationState, signed: bool, names: list[str]) -> tuple[Column, ...]:
+def _layer_schema(state: RelationState, names: list[str]) -> tuple[Column, ...]:
+    """The stored columns that a layer has, and its counts if it has any."""
     columns = tuple(column for column in state.columns if column.name in names)
-    return (*columns, Column(COUNT, "bigint", nullable=False)) if signed else columns
+    return (*columns, Column(COUNT, "bigint", nullable=False)) if COUNT in names else columns
 
 
 def _cast(frame: DataFrame, columns: tuple[Column, ...]) -> DataFrame:

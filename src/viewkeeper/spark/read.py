@@ -54,6 +54,14 @@ class Reader:
             rows += layer.rows
         return Source(frame, rows)
 
+    def counted(self, state: RelationState, ranges: Ranges | None = None) -> Source:
+        """The relation as signed rows, with `__count`; a bag is not merged for it."""
+        source = self.bag(state, ranges)
+        if source.counted:
+            return source
+        plan = merge.counted_bag(_leaf("main", state.names), None)
+        return Source(self.engine.plan(plan, {"main": source.frame}), source.rows, counted=True)
+
     def bag(self, state: RelationState, ranges: Ranges | None = None) -> Source:
         """The relation with or without counts, whichever costs nothing: for linear operators."""
         if state.merge is not None or not state.overlay:

@@ -181,9 +181,16 @@ def as_one_query(checks: Sequence[Check]) -> Relation:
     branches = []
     for number, check in enumerate(checks):
         few = TopK(plain(check.offending), (), SHOWN)
-        row = function("to_json", exp.Struct(expressions=[column(name) for name in few.columns]))
+        row = exp.Anonymous(this="to_json", expressions=[_struct(few.columns), _WITH_NULLS.copy()])
         branches.append(Project(few, (Named("__check", literal(number)), Named("__row", row))))
     return branches[0] if len(branches) == 1 else UnionAll(tuple(branches))
+
+
+_WITH_NULLS = exp.Anonymous(this="map", expressions=[literal("ignoreNullFields"), literal("false")])
+
+
+def _struct(names: Sequence[str]) -> Scalar:
+    return exp.Struct(expressions=[column(name) for name in names])
 
 
 def signed(name: str, columns: Sequence[str]) -> Reference:

@@ -28,6 +28,7 @@ from viewkeeper.algebra.relations import (
     Project,
     Relation,
     UnionAll,
+    Window,
 )
 from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.storage.relation import MergeSpec, Operator
@@ -100,12 +101,35 @@ def combined(layers: Relation, spec: MergeSpec) -> Relation:
 
 def _summed(rows: Relation, spec: MergeSpec) -> Relation:
     merges = tuple(Named(name, _merge(operator, name)) for name, operator in spec.operators)
-    return Aggregate(rows, same(spec.key), merges)
+    return Aggregate(_only_holders(rows, spec), same(spec.key), merges)
+
+
+def _only_holders(rows: Relation, spec: MergeSpec) -> Relation:
+    """Rows whose extreme is not the group's count no holders of it."""
+    if not spec.holders:
+        return rows
+    operators = dict(spec.operators)
+    best = {extreme: f"__best{extreme}" for _, extreme in spec.holders}
+    functions = tuple(
+        Named(name, _over_group(_merge(operators[extreme], extreme), spec.key)) for extreme, name in best.items()
+    )
+    beside = Window(rows, spec.key, functions)
+    counts = {at: _where_equal(at, extreme, best[extreme]) for at, extreme in spec.holders}
+    return Project(beside, tuple(Named(name, counts.get(name, column(name))) for name in rows.columns))
+
+
+def _over_group(call: Scalar, key: Sequence[str]) -> Scalar:
+    return exp.Window(this=call, partition_by=[column(name) for name in key])
+
+
+def _where_equal(at: str, extreme: str, best: str) -> Scalar:
+    equal = exp.EQ(this=column(extreme), expression=column(best))
+    return exp.Case(ifs=[exp.If(this=equal, true=column(at))], default=literal(0))
 
 
 def _merge(operator: Operator, name: str) -> Scalar:
     match operator:
-        case Operator.ADD:
+        case Operator.ADD | Operator.HOLDERS:
             return function("sum", column(name))
         case Operator.MIN:
             return function("min", column(name))
@@ -119,7 +143,7 @@ def _finished(rows: Relation, spec: MergeSpec, columns: Sequence[Column]) -> Rel
     """Drops dead rows, computes derived columns, and gives every column its stored type."""
     if spec.alive is not None and spec.key:
         rows = Filter(rows, exp.GT(this=column(spec.alive), expression=literal(0)))
-    derived = {name: _parsed(text) for name, text in spec.derived}
+    derived = {name: parsed_expression(text) for name, text in spec.derived}
     typed = (
         Named(c.name, exp.cast(derived.get(c.name, column(c.name)), exp.DataType.build(c.type, dialect="spark")))
         for c in columns
@@ -127,7 +151,7 @@ def _finished(rows: Relation, spec: MergeSpec, columns: Sequence[Column]) -> Rel
     return Project(rows, tuple(typed))
 
 
-def _parsed(text: str) -> Scalar:
+def parsed_expression(text: str) -> Scalar:
     """An expression stored as text, with its columns in the form that plans use."""
     tree = parse_one(text, dialect="spark")
 
@@ -144,4 +168,12 @@ def _having(rel: Relation, keys: Relation, kind: JoinKind) -> Relation:
     return Join(rel, other, kind, on)
 
 
-__all__ = ["combined", "counted_bag", "inserted_bag", "merged", "merged_bag", "replaced"]
+__all__ = [
+    "combined",
+    "counted_bag",
+    "inserted_bag",
+    "merged",
+    "merged_bag",
+    "parsed_expression",
+    "replaced",
+]

@@ -23,6 +23,8 @@ class Operator(Enum):
     MIN = "min"
     MAX = "max"
     SET = "set"
+    HOLDERS = "holders"
+    """The number of rows that hold an extreme: counts add where the extremes are equal."""
 
 
 @dataclass(frozen=True)
@@ -31,15 +33,14 @@ class MergeSpec:
 
     `alive` names the column that counts a row's derivations: at zero the row does not exist.
     `derived` columns are computed from the merged ones and are stored in main only, as SQL text.
+    `holders` pairs the number of rows that hold an extreme with the extreme.
     """
 
     key: tuple[str, ...]
     operators: tuple[tuple[str, Operator], ...]
     alive: str | None = None
     derived: tuple[tuple[str, str], ...] = ()
-
-    def operator(self, column: str) -> Operator:
-        return dict(self.operators)[column]
+    holders: tuple[tuple[str, str], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -47,6 +48,7 @@ class MergeSpec:
             "operators": [[name, op.value] for name, op in self.operators],
             "alive": self.alive,
             "derived": [list(pair) for pair in self.derived],
+            "holders": [list(pair) for pair in self.holders],
         }
 
     @staticmethod
@@ -56,6 +58,7 @@ class MergeSpec:
             operators=tuple((name, Operator(op)) for name, op in data["operators"]),
             alive=data["alive"],
             derived=tuple((name, text) for name, text in data["derived"]),
+            holders=tuple((name, extreme) for name, extreme in data["holders"]),
         )
 
 
@@ -129,6 +132,11 @@ class RelationState:
     @property
     def overlay_rows(self) -> int:
         return sum(layer.rows for layer in self.overlay)
+
+    @property
+    def has_pending_deletes(self) -> bool:
+        """Whether reading the bag without counts would need a merge."""
+        return self.merge is None and not all(layer.only_inserts for layer in self.overlay)
 
     def changes_after(self, commit: int) -> tuple[Layer, ...]:
         return tuple(layer for layer in self.log if layer.commit > commit)

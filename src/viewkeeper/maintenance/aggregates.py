@@ -1,0 +1,121 @@
+"""How the change of an aggregate's input becomes layers of its stored state.
+
+Two ways, chosen by what the batch holds:
+
+    blindly     the summary-delta is appended; counts and sums add, extremes compete, and a group
+                dies when its count reaches zero. Nothing stored is read.
+    looking     rows were deleted and the aggregate keeps extremes or floating-point sums: stored
+                groups stand beside their changes (quass96 Figure 4), the groups whose extreme was
+                lost are computed anew, and the new state replaces the old.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from viewkeeper.algebra.build import empty, filtered, joined, projected, restricted_to, union_all
+from viewkeeper.algebra.counts import plain
+from viewkeeper.algebra.expressions import Named, column, function, literal
+from viewkeeper.algebra.relations import Bound, JoinKind, Reference, Relation, Scan, State
+from viewkeeper.algebra.schema import Column
+from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState
+from viewkeeper.delta.functions import Kind
+from viewkeeper.delta.restrict import restrict_by
+from viewkeeper.delta.stored_aggregate import groups_to_recompute, met, old_of, refreshed
+from viewkeeper.delta.summary_delta import full_state, summary_columns, summary_delta
+from viewkeeper.maintenance.strategy import Batch, Stratum, bound
+from viewkeeper.planning.steps import AppendLayer, Compute, Step
+
+LOST = "groups to recompute"
+_ANY = "__any"
+_FLOATS = ("double", "float")
+
+
+def append_aggregate(
+    stratum: Stratum, change: Relation, changed: frozenset[str], batch: Batch, only_from: tuple[str, ...]
+) -> list[Step]:
+    """The steps that bring a stratum's stored state up to date."""
+    state = _state(stratum)
+    summary = plain(summary_delta(state, change))
+    if not must_look(stratum, batch, changed):
+        layer = restricted_to(summary, state.columns)
+        return [AppendLayer(stratum.name, layer, note="summary-delta", only_from=only_from)]
+    return _looking(stratum, summary, changed, batch, only_from)
+
+
+def must_look(stratum: Stratum, batch: Batch, changed: frozenset[str]) -> bool:
+    """Whether a deletion may take away an extreme, or a value that floating point cannot forget."""
+    state = _state(stratum)
+    inserts_only = all(name in batch.changes and batch.changes[name].only_inserts for name in changed)
+    return not inserts_only and bool(state.extremes or _float_sums(stratum, batch))
+
+
+def _float_sums(stratum: Stratum, batch: Batch) -> list[str]:
+    types = {column.name: column.type for column in batch.stored.get(stratum.name, ())}
+    sums = [name for part, name in _state(stratum).names if part.kind is Kind.SUM]
+    return [name for name in sums if types.get(name, "double") in _FLOATS]
+
+
+def _looking(
+    stratum: Stratum, summary: Relation, changed: frozenset[str], batch: Batch, only_from: tuple[str, ...]
+) -> list[Step]:
+    state, name = _state(stratum), stratum.name
+    given = Reference(f"{name}__summary", summary_columns(state))
+    lost = Reference(f"{name}__lost", state.keys or (_ANY,))
+    stored = Scan(name, _stored_columns(state), State.OLD)
+    settled = refreshed(state, stored, given, empty(state.columns))
+    layer = union_all((settled, _dead(state, stored, given)), state.columns)
+    return [
+        Compute(given.name, summary, "summary-delta", only_from=only_from),
+        Compute(lost.name, plain(_lost(state, stored, given)), LOST, counted=True, only_from=only_from),
+        AppendLayer(
+            name,
+            plain(layer),
+            replaces=True,
+            note="refreshed groups",
+            only_from=only_from,
+            recomputed=plain(_recomputed(stratum, lost, batch)),
+            recomputed_from=lost.name,
+        ),
+    ]
+
+
+def _lost(state: AggregateState, stored: Relation, given: Relation) -> Relation:
+    """The keys of the groups to recompute; without keys, a row when the one group is."""
+    keys = groups_to_recompute(state, stored, given)
+    return keys if state.keys else projected(keys, (Named(_ANY, literal(1)),))
+
+
+def _recomputed(stratum: Stratum, lost: Relation, batch: Batch) -> Relation:
+    """The state of lost groups from the new rows of the input: only those groups are read."""
+    state, source = _state(stratum), bound(_query(stratum), batch.counted)
+    if not state.keys:
+        return joined(full_state(state, source), lost, JoinKind.SEMI, exp.true())
+    pairs = tuple((key.expr, key.name) for key in state.aggregate.keys)
+    return full_state(state, restrict_by(source, lost, pairs))
+
+
+def _dead(state: AggregateState, stored: Relation, given: Relation) -> Relation:
+    """Groups that lost their last row: written with a count of zero, so that nothing of them stays."""
+    if not state.keys:
+        return empty(state.columns)
+    before = function("coalesce", column(old_of(ROWS_NAME)), literal(0))
+    none_left = exp.LTE(this=exp.Add(this=before, expression=column(ROWS_NAME)), expression=literal(0))
+    gone = filtered(met(state, stored, given), none_left)
+    nothing = {name: exp.null() for name in state.columns if name not in state.keys}
+    nothing[ROWS_NAME] = exp.cast(literal(0), "bigint")
+    return projected(gone, (Named(name, nothing.get(name, column(name))) for name in state.columns))
+
+
+def _stored_columns(state: AggregateState) -> tuple[Bound, ...]:
+    return tuple(Bound(name, Column(name, "unknown")) for name in state.columns)
+
+
+def _state(stratum: Stratum) -> AggregateState:
+    assert stratum.state is not None
+    return stratum.state
+
+
+def _query(stratum: Stratum) -> Relation:
+    assert stratum.query is not None
+    return stratum.query

@@ -1,0 +1,173 @@
+"""A view as a program of strata: gupta93 section 3 applied to SQL.
+
+Every aggregate and every duplicate elimination whose state can be kept becomes a stratum of its
+own, stored and maintained; what stands above reads it as a table. The view itself is the last:
+
+    SELECT s, MAX(total) FROM (SELECT s, d, SUM(p) AS total FROM sales GROUP BY s, d) GROUP BY s
+      → __v_1 = state of SUM by (s, d) over sales
+        v     = state of MAX by (s) over __v_1
+
+A view that is an aggregate is stored as its state: hidden columns that changes merge into, and its
+visible columns derived from them. Any other view is a bag of rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from viewkeeper.algebra.build import fresh, projected
+from viewkeeper.algebra.expressions import Named, Scalar, column, literal, replace_columns, same
+from viewkeeper.algebra.relations import (
+    Aggregate,
+    Bound,
+    Distinct,
+    Fixpoint,
+    Project,
+    Relation,
+    Scan,
+)
+from viewkeeper.algebra.schema import Column
+from viewkeeper.algebra.walk import children, with_children
+from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState, aggregate_state
+from viewkeeper.delta.functions import Kind, when
+from viewkeeper.delta.summary_delta import full_state
+from viewkeeper.maintenance.strategy import Stratum
+from viewkeeper.sql.render import render_expression
+from viewkeeper.storage.layers import parsed_expression
+from viewkeeper.storage.relation import MergeSpec, Operator
+
+_OPERATORS = {Kind.MIN: Operator.MIN, Kind.MAX: Operator.MAX}
+
+
+@dataclass
+class _Strata:
+    """The strata found so far, inputs first."""
+
+    view: str
+    found: list[Stratum] = field(default_factory=list)
+
+    def stored(self, rel: Relation) -> Relation:
+        """`rel` with every aggregate inside it, itself included, replaced by a stratum's scan."""
+        inner = self.inside(rel)
+        aggregate = _as_aggregate(inner)
+        state = aggregate_state(aggregate) if aggregate is not None else None
+        if state is None:
+            return inner
+        name = f"__{self.view}_{len(self.found) + 1}"
+        visible = _derived(state, same(state.aggregate.columns))
+        self.found.append(Stratum(name, state.aggregate.child, state, merge_spec(state, visible)))
+        return Scan(name, visible_columns(state.aggregate))
+
+    def inside(self, rel: Relation) -> Relation:
+        if isinstance(rel, Fixpoint):
+            return rel
+        return with_children(rel, tuple(self.stored(child) for child in children(rel)))
+
+
+def program(view: str, rel: Relation) -> tuple[Stratum, ...]:
+    """The strata of a view, in the order in which they are maintained."""
+    strata = _Strata(view)
+    outputs, aggregate = _top(rel)
+    if aggregate is not None:
+        inner = strata.inside(aggregate)
+        assert isinstance(inner, (Aggregate, Distinct))
+        named = _named_by_view(_as_aggregate(inner), outputs)
+        state = aggregate_state(named[1])
+        if state is not None:
+            spec = merge_spec(state, _derived(state, named[0]))
+            return (*strata.found, Stratum(view, state.aggregate.child, state, spec))
+    strata = _Strata(view)
+    return (*_with_bag(strata, rel),)
+
+
+def _with_bag(strata: _Strata, rel: Relation) -> list[Stratum]:
+    query = strata.stored(rel) if not _is_aggregate(rel) else strata.inside(rel)
+    return [*strata.found, Stratum(strata.view, query)]
+
+
+def visible_columns(aggregate: Aggregate) -> tuple[Bound, ...]:
+    """What the strata above read of an aggregate; Spark alone knows the types."""
+    return tuple(Bound(name, Column(name, "unknown")) for name in aggregate.columns)
+
+
+def _top(rel: Relation) -> tuple[tuple[Named, ...], Relation | None]:
+    """The visible columns of a view over the aggregate that it is, if it is one."""
+    if _is_aggregate(rel):
+        return same(rel.columns), rel
+    if isinstance(rel, Project) and _is_aggregate(rel.child):
+        return rel.outputs, rel.child
+    return (), None
+
+
+def _is_aggregate(rel: Relation) -> bool:
+    return isinstance(rel, (Aggregate, Distinct))
+
+
+def _as_aggregate(rel: Relation) -> Aggregate | None:
+    """Duplicate elimination is grouping by all columns; its state is the number of derivations."""
+    if isinstance(rel, Distinct):
+        return Aggregate(rel.child, same(rel.columns), ()) if rel.columns else None
+    return rel if isinstance(rel, Aggregate) else None
+
+
+def _named_by_view(
+    aggregate: Aggregate | None, outputs: tuple[Named, ...]
+) -> tuple[tuple[Named, ...], Aggregate]:
+    """Group-by columns under the names that the view gives them, hidden where it shows them not."""
+    assert aggregate is not None
+    shown = {o.expr.name: o.name for o in reversed(outputs) if o.is_column}
+    taken = [output.name for output in outputs]
+    names: dict[str, str] = {}
+    for key in aggregate.keys:
+        names[key.name] = shown.get(key.name) or fresh(f"__key_{key.name}", (*taken, *names.values()))
+    keys = tuple(Named(names[key.name], key.expr) for key in aggregate.keys)
+    calls = {item.name: f"__value_{number}" for number, item in enumerate(aggregate.aggregates)}
+    values = tuple(Named(calls[item.name], item.expr) for item in aggregate.aggregates)
+    meaning = {old: column(new) for old, new in {**names, **calls}.items()}
+    renamed_outputs = tuple(Named(o.name, replace_columns(o.expr, meaning)) for o in outputs)
+    return renamed_outputs, replace(aggregate, keys=keys, aggregates=values)
+
+
+def _derived(state: AggregateState, outputs: tuple[Named, ...]) -> tuple[Named, ...]:
+    """The visible columns over the stored ones; group-by columns are stored themselves."""
+    values = {output.name: output.expr for output in state.outputs}
+    return tuple(
+        Named(o.name, replace_columns(o.expr, values).unnest()) for o in outputs if o.name not in state.keys
+    )
+
+
+def merge_spec(state: AggregateState, visible: tuple[Named, ...]) -> MergeSpec:
+    """How layers merge into the state: counts and sums add, extremes compete."""
+    operators, holders = [], []
+    for part, name in state.names:
+        operators.append((name, _OPERATORS.get(part.kind, Operator.ADD)))
+        if part.is_extreme:
+            operators.append((state.at(part), Operator.HOLDERS))
+            holders.append((state.at(part), name))
+    derived = [(output.name, render_expression(output.expr)) for output in (*_nulls(state), *visible)]
+    alive = ROWS_NAME if state.keys else None
+    return MergeSpec(state.keys, tuple(operators), alive, tuple(derived), tuple(holders))
+
+
+def _nulls(state: AggregateState) -> tuple[Named, ...]:
+    """A sum of no values is NULL, also when there were some once."""
+    return tuple(
+        Named(name, when(_positive(state.counter(part)), column(name)))
+        for part, name in state.names
+        if part.kind is Kind.SUM
+    )
+
+
+def _positive(name: str) -> Scalar:
+    return exp.GT(this=column(name), expression=literal(0))
+
+
+def stored_query(stratum: Stratum, source: Relation) -> Relation:
+    """All stored columns of an aggregate's stratum, computed from all rows of its input."""
+    assert stratum.state is not None and stratum.merge is not None
+    rows = full_state(stratum.state, source)
+    hidden = stratum.state.columns
+    shown = [Named(name, parsed_expression(text)) for name, text in stratum.merge.derived if name not in hidden]
+    return projected(rows, (*same(hidden), *shown))
