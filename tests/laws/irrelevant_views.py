@@ -96,7 +96,9 @@ class Views:
         return Filter(rel, self.condition(types)) if types else rel
 
     def above(self, rel: Relation, types: dict[str, str]) -> tuple[Relation, dict[str, str]]:
-        match self.dice.choice(("project", "distinct", "group", "union", "minus", "both", "window", "top", "join")):
+        match self.dice.choice(
+            ("project", "distinct", "group", "union", "minus", "both", "window", "top", "join")
+        ):
             case "project":
                 return self.projected(rel, types)
             case "distinct":
@@ -116,7 +118,9 @@ class Views:
             case operator:
                 return self.combined(operator, rel, types)
 
-    def combined(self, operator: str, rel: Relation, types: dict[str, str]) -> tuple[Relation, dict[str, str]]:
+    def combined(
+        self, operator: str, rel: Relation, types: dict[str, str]
+    ) -> tuple[Relation, dict[str, str]]:
         """A union or difference with another block, over columns of the same types where there are some."""
         other, more = self.block()
         pairs = [(n, m) for n in types for m in more if types[n] == more[m]]
@@ -135,7 +139,7 @@ class Views:
         rel, types = self.narrow(rel, types)
         made = {self.fresh("m"): name for name in types if types[name] == "int"}
         outputs = (*same(types), *(Named(new, scalar(f"{old} + 1")) for new, old in made.items()))
-        return Project(rel, outputs), {**types, **{new: "int" for new in made}}
+        return Project(rel, outputs), {**types, **dict.fromkeys(made, "int")}
 
     def grouped(self, rel: Relation, types: dict[str, str]) -> tuple[Relation, dict[str, str]]:
         names = self.dice.sample(sorted(types), self.dice.choice((0, 1, 1, 2)))
@@ -159,13 +163,15 @@ class Views:
         return f"{stem}{self.scans}"
 
     def condition(self, types: dict[str, str], depth: int = 2) -> Scalar:
-        parts = [self.formula(types, depth) for _ in range(self.dice.choice((1, 2, 2, 3, 4)))]
+        parts = [self.formula(types, depth) for _ in range(self.dice.choice((1, 1, 1, 2, 2, 3)))]
         return scalar(" AND ".join(f"({part})" for part in parts))
 
     def formula(self, types: dict[str, str], depth: int) -> str:
         if depth and self.dice.random() < 0.25:
             left, right = (self.formula(types, depth - 1) for _ in range(2))
-            return self.dice.choice((f"({left}) OR ({right})", f"NOT (({left}) AND ({right}))", f"NOT ({left})"))
+            return self.dice.choice(
+                (f"({left}) OR ({right})", f"NOT (({left}) AND ({right}))", f"NOT ({left})")
+            )
         return self.atom(types)
 
     def atom(self, types: dict[str, str]) -> str:
@@ -175,12 +181,16 @@ class Views:
         if others and self.dice.random() < 0.6:
             other = self.dice.choice(others)
             return self.dice.choice(
-                (f"{name} {operator} {other}",) * 4 + (self.moved(name, operator, other, kind), f"{name} <=> {other}")
+                (f"{name} {operator} {other}",) * 4
+                + (self.moved(name, operator, other, kind), f"{name} <=> {other}")
             )
         return self.dice.choice(
             (f"{name} {operator} {value}",) * 6
             + (f"{name} IN ({value}, {self.value(kind)})", f"{name} NOT IN ({value}, {self.value(kind)})")
-            + (f"{name} BETWEEN {value} AND {self.value(kind)}", f"{name} NOT BETWEEN {value} AND {self.value(kind)}")
+            + (
+                f"{name} BETWEEN {value} AND {self.value(kind)}",
+                f"{name} NOT BETWEEN {value} AND {self.value(kind)}",
+            )
             + (f"{name} IS NULL", f"{name} IS NOT NULL", f"{name} IN ({value}, NULL)")
             + ((f"{name} LIKE 'a%'", f"upper({name}) = 'A'") if kind == "string" else ())
             + ((name,) if kind == "boolean" else ())
@@ -191,7 +201,9 @@ class Views:
         by = self.dice.choice((-2, -1, 1, 2))
         if _kind(kind) == "exact":
             return f"{name} {operator} {other} + {by}"
-        return f"{name} {operator} date_add({other}, {by})" if kind == "date" else f"{name} {operator} {other}"
+        return (
+            f"{name} {operator} date_add({other}, {by})" if kind == "date" else f"{name} {operator} {other}"
+        )
 
     def value(self, kind: str) -> str:
         return self.dice.choice(VALUES[kind])

@@ -69,8 +69,7 @@ def _literals_fit(operands: tuple[Scalar, ...], variables: Variables) -> bool:
     kind = kinds.pop()
     assert kind is not None
     return all(
-        _is_null(o) or kind_of(o, variables) is kind or constant(o, kind) is not None
-        for o in operands
+        _is_null(o) or kind_of(o, variables) is kind or constant(o, kind) is not None for o in operands
     )
 
 

@@ -105,7 +105,7 @@ class _Reader:
             case exp.Binary() if type(inner) in OPPOSITE:
                 operator = type(inner) if holds else OPPOSITE[type(inner)]
                 return self._comparison(operator, inner.left, inner.right)
-            case _ if self._is_own(inner):
+            case _ if self._is_own(inner) and not _has_null(inner):
                 return [frozenset({Evaluable(inner if holds else exp.not_(inner))})]
             case _:
                 return self._compound(inner, holds)
@@ -170,6 +170,12 @@ class _Reader:
         return domain.kind if domain else None
 
 
+def _has_null(expr: Scalar) -> bool:
+    """Whether NULL stands for a column of an outer join's other side: reading on then decides more."""
+    places = ((type(null.parent), null.arg_key) for null in expr.find_all(exp.Null))
+    return any(place not in ((exp.In, "expressions"), (exp.Is, "expression")) for place in places)
+
+
 def _product(parts: list[list[Conjunction]]) -> list[Conjunction]:
     """The conjunction of disjunctions; shorter ones first, and none that makes it too long."""
 
@@ -192,4 +198,3 @@ def absorbed(conjunctions: Iterable[Conjunction]) -> list[Conjunction]:
 
 def _contradicts_null(conjunction: Conjunction) -> bool:
     return any(isinstance(f, IsNull) and NotNull(f.variable) in conjunction for f in conjunction)
-
