@@ -99,6 +99,12 @@ def rows_of(explicit: Relation) -> list[Row]:
     return connection().execute(sql_of(explicit)).fetchall()
 
 
+def store(name: str, explicit: Relation) -> Reference:
+    """Keeps the result of an explicit plan as a table; what refers to it is counted no more."""
+    connection().execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {sql_of(explicit)}")
+    return Reference(name, explicit.columns)
+
+
 def value(rel: Relation) -> Bag:
     """The signed bag that a plan denotes."""
     bag: Bag = Counter()
@@ -119,5 +125,5 @@ def difference(left: Bag, right: Bag) -> Bag:
 
 def _comparable(item: Any) -> Any:
     if isinstance(item, float):
-        return "NaN" if math.isnan(item) else float(f"{item:.9g}") + 0.0
+        return "NaN" if math.isnan(item) else round(item, 7) + 0.0
     return tuple(item) if isinstance(item, list) else item

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 DEFAULT_CASES = 2400
 
@@ -23,4 +23,11 @@ def cases(share: int) -> Callable[[Any], Any]:
         database=None,
         derandomize="VIEWKEEPER_CASES" not in os.environ,
         suppress_health_check=list(HealthCheck),
+        report_multiple_bugs=False,
+        phases=[phase for phase in Phase if phase is not Phase.explain and _shrinks(phase)],
     )
+
+
+def _shrinks(phase: Phase) -> bool:
+    """`VIEWKEEPER_SHRINK=0` reports a failure as it was found, at once."""
+    return phase is not Phase.shrink or os.environ.get("VIEWKEEPER_SHRINK") != "0"

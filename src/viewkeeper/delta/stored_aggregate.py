@@ -1,0 +1,197 @@
+"""An aggregate over its stored old value: quass96 Figures 2 to 5, without reading R.
+
+With 1 the summary-delta of the group, 2 its stored row, and f of Table 1:
+
+    Figure 2  ∇ = Π_{2.a}(1 ⋈ 2)
+              Δ = Π_{f(2.a,1.a)}(σ_{2.count + 1.cnt > 0}(1 ⋈ 2)) ⊎ σ_{1.cnt > 0}(1 ▷ 2)
+    Figure 3  the same where some f(2.a,1.a) ≠ 2.a: nothing is deleted and inserted again
+    Figure 4  groups where some C_i holds come from the new state of R (`delta/extremes.py`)
+    Figure 5  ∇ groups that died, μ groups that changed, Δ groups that were born
+
+NULLs are SQL's: equal group-by NULLs meet, and a SUM is NULL again when its last value is deleted.
+The plans take the stored relation and the results of earlier steps as relations without counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from viewkeeper.algebra.build import filtered, joined, matching, minus, projected, renamed, union_all
+from viewkeeper.algebra.expressions import (
+    Named,
+    Scalar,
+    column,
+    conjunction,
+    equal,
+    function,
+    literal,
+    not_,
+    null_safe_match,
+    or_,
+    same,
+    same_or_both_null,
+)
+from viewkeeper.algebra.relations import JoinKind, Relation
+from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState
+from viewkeeper.delta.extremes import Extreme, is_lost
+from viewkeeper.delta.functions import Kind, Part, when
+from viewkeeper.delta.restrict import restrict_by
+from viewkeeper.delta.summary_delta import full_state, lost
+
+
+def old_of(name: str) -> str:
+    """A column of the stored row, beside the summary-delta's of the same name."""
+    return f"__old_{name}"
+
+
+def new_of(name: str) -> str:
+    return f"__new_{name}"
+
+
+def met(state: AggregateState, stored: Relation, summary: Relation) -> Relation:
+    """1 and 2 side by side, the common subexpression of Figures 2 to 5; 2 is NULL for a new group."""
+    other = {name: old_of(name) for name in state.columns}
+    on = null_safe_match((key, old_of(key)) for key in state.keys)
+    return joined(summary, renamed(stored, other), JoinKind.LEFT, on)
+
+
+def groups_to_recompute(state: AggregateState, stored: Relation, summary: Relation) -> Relation:
+    """The keys of the groups that state and changes do not determine: some C_i holds (Figure 4)."""
+    both = met(state, stored, summary)
+    return projected(filtered(both, _undetermined(state)), same(state.keys))
+
+
+def refreshed(
+    state: AggregateState, stored: Relation, summary: Relation, recomputed: Relation | None = None
+) -> Relation:
+    """The new state of every group of the summary-delta that still exists.
+
+    `recomputed` is the full state of the groups to recompute, from the new R; without it the caller
+    knows that there are none.
+    """
+    both = met(state, stored, summary)
+    if recomputed is not None:
+        both = filtered(both, not_(function("coalesce", _undetermined(state), exp.false())))
+    merged = _alive(state, projected(both, (Named(name, _new(state, name)) for name in state.columns)))
+    parts = (merged,) if recomputed is None else (merged, recomputed)
+    return union_all(parts, state.columns)
+
+
+def recomputed_state(state: AggregateState, source: Relation, groups: Relation) -> Relation:
+    """The full state of the groups to recompute, reading only their rows of the new R."""
+    if not state.keys:
+        return joined(full_state(state, source), groups, JoinKind.SEMI, exp.true())
+    pairs = tuple((key.expr, key.name) for key in state.aggregate.keys)
+    return full_state(state, restrict_by(source, groups, pairs))
+
+
+def weakly_minimal(state: AggregateState, stored: Relation, summary: Relation, after: Relation) -> Relation:
+    """Figure 2: every affected group is deleted as it was, and inserted as it is."""
+    return minus(state.visible(after), state.visible(affected_rows(state, stored, summary)))
+
+
+def strongly_minimal(state: AggregateState, stored: Relation, summary: Relation, after: Relation) -> Relation:
+    """Figure 3: only groups with another value than before."""
+    changes = as_updates(state, stored, summary, after)
+    names = [item.name for item in state.aggregate.aggregates]
+
+    def side(of: str) -> Relation:
+        values = (Named(name, column(of + name)) for name in names)
+        return projected(changes.updated, (*same(state.keys), *values))
+
+    gone = union_all((changes.deleted, side(old_of(""))), changes.deleted.columns)
+    return minus(union_all((changes.inserted, side(new_of(""))), changes.deleted.columns), gone)
+
+
+@dataclass(frozen=True)
+class Updates:
+    """Figure 5: ∇, μ and Δ. μ has the group-by columns, and old and new value of every aggregate."""
+
+    deleted: Relation
+    updated: Relation
+    inserted: Relation
+
+
+def as_updates(state: AggregateState, stored: Relation, summary: Relation, after: Relation) -> Updates:
+    """The changes of the aggregate as deletions, updates and insertions; unchanged groups are none."""
+    before = state.visible(affected_rows(state, stored, summary))
+    now = state.visible(after)
+    return Updates(
+        _without(before, now, state.keys), _changed(state, before, now), _without(now, before, state.keys)
+    )
+
+
+def affected_rows(state: AggregateState, stored: Relation, summary: Relation) -> Relation:
+    """The stored rows of the groups that the summary-delta mentions."""
+    return matching(stored, projected(summary, same(state.keys))) if state.keys else stored
+
+
+def _without(rel: Relation, other: Relation, keys: tuple[str, ...]) -> Relation:
+    names = {key: old_of(key) for key in keys}
+    keys_of_other = projected(other, (Named(old_of(key), column(key)) for key in keys))
+    return joined(rel, keys_of_other, JoinKind.ANTI, null_safe_match(names.items()))
+
+
+def _changed(state: AggregateState, before: Relation, now: Relation) -> Relation:
+    names = [item.name for item in state.aggregate.aggregates]
+    left = renamed(now, {name: new_of(name) for name in names})
+    right = renamed(before, {name: old_of(name) for name in before.columns})
+    on = null_safe_match((key, old_of(key)) for key in state.keys)
+    pairs = joined(left, right, JoinKind.INNER, on)
+    same_values = conjunction(same_or_both_null(column(old_of(n)), column(new_of(n))) for n in names)
+    values = (Named(name, column(name)) for n in names for name in (old_of(n), new_of(n)))
+    return projected(filtered(pairs, not_(same_values)), (*same(state.keys), *values))
+
+
+def _alive(state: AggregateState, rel: Relation) -> Relation:
+    exists = exp.GT(this=column(ROWS_NAME), expression=literal(0))
+    return filtered(rel, exists) if state.keys else rel
+
+
+def _new(state: AggregateState, name: str) -> Scalar:
+    """f(2.a, 1.a): the new value of a state column."""
+    for part, part_name in state.names:
+        if name == part_name:
+            return _extreme(state, part).value if part.is_extreme else _added(state, part)
+        if part.is_extreme and name == state.at(part):
+            return _extreme(state, part).holders
+    return column(name)
+
+
+def _added(state: AggregateState, part: Part) -> Scalar:
+    name = state.name(part)
+    if part.kind is not Kind.SUM:
+        return _count_after(name)
+    value, change = column(old_of(name)), column(name)
+    total = function("coalesce", exp.Add(this=value, expression=change), value, change)
+    return when(exp.GT(this=_count_after(state.counter(part)), expression=literal(0)), total)
+
+
+def _count_after(name: str) -> Scalar:
+    return exp.Add(this=function("coalesce", column(old_of(name)), literal(0)), expression=column(name))
+
+
+def _extreme(state: AggregateState, part: Part) -> Extreme:
+    value, at = state.name(part), state.at(part)
+    return Extreme(
+        part.kind is Kind.MIN,
+        old=(column(old_of(value)), column(old_of(at))),
+        inserted=(column(value), column(at)),
+        deleted=(column(lost(value)), column(lost(at))),
+        values_after=_count_after(state.counter(part)),
+    )
+
+
+def _undetermined(state: AggregateState) -> Scalar:
+    """C_1 or … or C_k; and sums that are not finite, for no value can be taken out of NaN again."""
+    found = [is_lost(_extreme(state, part)) for part in state.extremes]
+    found += [_not_finite(_added(state, part)) for part in state.parts if part.kind is Kind.SUM]
+    return or_(*found) if found else exp.false()
+
+
+def _not_finite(total: Scalar) -> Scalar:
+    """`t − t` is 0 for every number, and NaN for NaN and the infinities."""
+    gap = exp.Sub(this=exp.paren(total), expression=exp.paren(total))
+    return not_(equal(exp.paren(gap), literal(0)))

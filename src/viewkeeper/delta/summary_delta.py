@@ -1,0 +1,163 @@
+"""The net change of every group: quass96 4.2 and 5, π_{A'_δ}(δ'R).
+
+    δR = Π_{A_ins}(ΔR) ⊎ Π_{A_del}(∇R)        A_ins: x and 1        A_del: −x and −1
+
+Each changed row gives its value, negated where the row is deleted; a sum over them is what a group
+gains. Values are negated, not multiplied by counts: a row of count n is taken n times, so that sums
+keep the type that SQL gives them. For extremes, insertions and deletions stay apart (δ'R), each
+with the number of rows that hold it, net of what the same batch inserts and deletes:
+
+    __min_x       least value inserted     a_i        __at_min_x        how many rows of it
+    __lost_min_x  least value deleted      b_i        __lost_at_min_x   how many rows of it
+
+The same expression over all rows of R is the state itself: everything is inserted. The plans made
+here have explicit counts; they are steps of a script, and others refer to their results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from viewkeeper.algebra.build import filtered, joined, projected, renamed, restricted_to
+from viewkeeper.algebra.counts import consolidated, is_counted, weighted
+from viewkeeper.algebra.expressions import (
+    Named,
+    Scalar,
+    column,
+    function,
+    literal,
+    null_safe_match,
+    same,
+)
+from viewkeeper.algebra.relations import Aggregate, Expand, JoinKind, Relation
+from viewkeeper.algebra.schema import COUNT
+from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState
+from viewkeeper.delta.functions import Kind, Part, when
+
+SIGN = "__sign"
+
+
+def lost(name: str) -> str:
+    """In a summary-delta: the extreme of what was deleted, beside that of what was inserted."""
+    return f"__lost{name[1:]}"
+
+
+def summary_columns(state: AggregateState) -> tuple[str, ...]:
+    """The columns of a summary-delta: those of the state, and what extremes lost."""
+    gone = (lost(name) for part in state.extremes for name in (state.name(part), state.at(part)))
+    return (*state.columns, *gone)
+
+
+def summary_delta(state: AggregateState, delta: Relation) -> Relation:
+    """One row per group that `delta` mentions, with the change of each state column."""
+    prepared = _prepared(state, delta)
+    total = _sums(state, prepared)
+    for argument in dict.fromkeys(part.argument for part in state.extremes):
+        parts = tuple(part for part in state.extremes if part.argument == argument)
+        total = _beside(total, _extremes(state, prepared, parts), state.keys)
+    return projected(total, (_counted(state, name) for name in summary_columns(state)))
+
+
+def _counted(state: AggregateState, name: str) -> Named:
+    """How many rows hold an extreme is 0, not NULL, where there is none."""
+    counts = {count for part in state.extremes for count in (state.at(part), lost(state.at(part)))}
+    return Named(name, _or_zero(column(name)) if name in counts else column(name))
+
+
+def full_state(state: AggregateState, source: Relation) -> Relation:
+    """The state computed from all rows: everything is inserted, nothing lost."""
+    return restricted_to(_alive(state, summary_delta(state, source)), state.columns)
+
+
+def _alive(state: AggregateState, rel: Relation) -> Relation:
+    """Without group-by columns there is one group, always."""
+    exists = exp.GT(this=column(ROWS_NAME), expression=literal(0))
+    return filtered(rel, exists) if state.keys else rel
+
+
+def _prepared(state: AggregateState, delta: Relation) -> Relation:
+    """The group-by columns, every argument once, and the signed count.
+
+    Extremes need net changes: a value that came and went within the batch was never there.
+    """
+    arguments = dict.fromkeys(part.argument for part in state.parts if part.argument is not None)
+    values = (Named(_value(state, argument), argument) for argument in arguments)
+    outputs = (*state.aggregate.keys, *values, *same((COUNT,)))
+    prepared = projected(weighted(delta), outputs)
+    return consolidated(prepared) if state.extremes and is_counted(delta) else prepared
+
+
+def _value(state: AggregateState, argument: Scalar | None) -> str:
+    return f"__x{state.name(Part(Kind.COUNT, argument))[1:]}"
+
+
+def _sums(state: AggregateState, prepared: Relation) -> Relation:
+    rows = _signed(state, prepared)
+    totals = [Named(name, _total(state, part)) for part, name in state.names if not part.is_extreme]
+    return Aggregate(rows, same(state.keys), tuple(totals))
+
+
+def _signed(state: AggregateState, prepared: Relation) -> Relation:
+    """Rows with a sign: where values are summed, one per copy; where they are only counted, as they are."""
+    if not any(part.kind is Kind.SUM for part in state.parts):
+        return renamed(prepared, {COUNT: SIGN})
+    others = tuple(name for name in prepared.columns if name != COUNT)
+    sign = function("sign", column(COUNT))
+    copies = Named(COUNT, function("abs", column(COUNT)))
+    return Expand(projected(prepared, (*same(others), Named(SIGN, exp.cast(sign, "bigint")), copies)))
+
+
+def _total(state: AggregateState, part: Part) -> Scalar:
+    sign = column(SIGN)
+    if part.kind is Kind.ROWS:
+        return _or_zero(function("sum", sign))
+    value = column(_value(state, part.argument))
+    if part.kind is Kind.COUNT:
+        return _or_zero(function("sum", when(exp.not_(exp.Is(this=value, expression=exp.null())), sign)))
+    gone = exp.LT(this=sign, expression=literal(0))
+    return function("sum", exp.Case(ifs=[exp.If(this=gone, true=exp.Neg(this=value))], default=value.copy()))
+
+
+def _extremes(state: AggregateState, prepared: Relation, parts: tuple[Part, ...]) -> Relation:
+    """Per group, the extremes of the values of one argument that the batch inserts and deletes, net."""
+    value = _value(state, parts[0].argument)
+    number = Named(COUNT, function("sum", column(COUNT)))
+    present = exp.not_(exp.Is(this=column(value), expression=exp.null()))
+    each = Aggregate(filtered(prepared, present), same((*state.keys, value)), (number,))
+    outputs: list[Named] = []
+    for part in parts:
+        for comparison, name_of in ((exp.GT, str), (exp.LT, lost)):
+            outputs += _extreme(state, part, comparison, name_of, column(value))
+    return Aggregate(each, same(state.keys), tuple(outputs))
+
+
+def _extreme(
+    state: AggregateState,
+    part: Part,
+    comparison: type[exp.Binary],
+    name_of: Callable[[str], str],
+    value: Scalar,
+) -> tuple[Named, Named]:
+    """An extreme of the values whose net count is positive, or negative, and that count."""
+    side = exp.Where(this=comparison(this=column(COUNT), expression=literal(0)))
+    least = part.kind is Kind.MIN
+    extreme = function("min" if least else "max", value)
+    holders = (exp.ArgMin if least else exp.ArgMax)(this=column(COUNT), expression=value.copy())
+    return (
+        Named(name_of(state.name(part)), exp.Filter(this=extreme, expression=side)),
+        Named(name_of(state.at(part)), exp.Filter(this=holders, expression=side.copy())),
+    )
+
+
+def _beside(total: Relation, more: Relation, keys: tuple[str, ...]) -> Relation:
+    """Joins two relations that have one row per group."""
+    other = {key: f"__k_{key}" for key in keys}
+    on = null_safe_match(other.items())
+    both = joined(total, renamed(more, other), JoinKind.LEFT, on)
+    return restricted_to(both, (name for name in both.columns if name not in other.values()))
+
+
+def _or_zero(expr: Scalar) -> Scalar:
+    return function("coalesce", expr, literal(0))

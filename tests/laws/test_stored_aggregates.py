@@ -1,0 +1,108 @@
+"""Aggregates over their stored state: the delta law, minimality, and the exactness of the state.
+
+The state is kept through up to five batches; after each it must equal what recomputation would store.
+"""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.laws.databases import History, histories
+from tests.laws.expressions import AGGREGATES, ANY, BOOLEAN, DOUBLE, INT, RATIO, Template
+from tests.laws.harness import difference, load, rows_of, store, value
+from tests.laws.plans import Draw, plan
+from tests.laws.settings import cases
+from viewkeeper.algebra.build import minus, union_all
+from viewkeeper.algebra.counts import plain, weighted
+from viewkeeper.algebra.expressions import Named, column
+from viewkeeper.algebra.relations import Aggregate, Relation
+from viewkeeper.algebra.walk import base_tables
+from viewkeeper.delta import delta, old
+from viewkeeper.delta.aggregate_state import AggregateState, aggregate_state
+from viewkeeper.delta.stored_aggregate import (
+    affected_rows,
+    as_updates,
+    groups_to_recompute,
+    recomputed_state,
+    refreshed,
+    strongly_minimal,
+    weakly_minimal,
+)
+from viewkeeper.delta.summary_delta import full_state, summary_delta
+
+WITH_STATE = (
+    *(t for t in AGGREGATES if "DISTINCT" not in t.text and "median" not in t.text),
+    Template("min(DISTINCT x)", (ANY,), ANY),
+    Template("count(1)", (), INT),
+    Template("bool_or(x) FILTER (WHERE y > 0)", (BOOLEAN, INT), BOOLEAN),
+    Template("max(x) FILTER (WHERE y > 0)", (ANY, INT), ANY),
+    Template("avg(x) FILTER (WHERE y IS NULL)", (INT, ANY), RATIO),
+    Template("avg(x)", (DOUBLE,), RATIO),
+    Template("var_pop(x)", (INT,), RATIO),
+    Template("var_samp(x)", (INT,), RATIO),
+    Template("stddev_pop(x)", (INT,), RATIO),
+    Template("stddev(x)", (INT,), RATIO),
+    Template("covar_pop(x, y)", (INT, INT), RATIO),
+    Template("covar_samp(x, y)", (INT, INT), RATIO),
+)
+
+
+@st.composite
+def aggregates(draw: st.DrawFn) -> Aggregate:
+    """An aggregate whose functions all have state, over any plan."""
+    d = Draw(draw, counted=draw(st.booleans()))
+    child = plan(d, d.number(1, 3))
+    keys = [Named(d.name("g"), column(name)) for name in d.some(child.rel.columns, 0, 2)]
+    calls = [Named(d.name("n"), d.filled(WITH_STATE, child)[0]) for _ in range(d.number(1, 3))]
+    return Aggregate(child.rel, tuple(keys), tuple(calls))
+
+
+class Kept:
+    """An aggregate's state as a table, refreshed batch by batch."""
+
+    def __init__(self, aggregate: Aggregate) -> None:
+        found = aggregate_state(aggregate)
+        assert found is not None
+        self.aggregate, self.state = aggregate, found
+
+    def start(self, changed: frozenset[str]) -> None:
+        self.stored = store("stored", full_state(self.state, old(self.aggregate.child, changed)))
+
+    def changes(self, changed: frozenset[str]) -> tuple[Relation, Relation]:
+        """The summary-delta, and the new state of the groups that it mentions."""
+        state, child = self.state, self.aggregate.child
+        summary = store("summary", summary_delta(state, delta(child, changed)))
+        groups = store("groups_", groups_to_recompute(state, self.stored, summary))
+        again = store("again", recomputed_state(state, child, groups))
+        return summary, store("after_", refreshed(state, self.stored, summary, again))
+
+    def fold(self, summary: Relation, after: Relation) -> None:
+        state: AggregateState = self.state
+        kept = minus(self.stored, affected_rows(state, self.stored, summary))
+        folded = store("folded", plain(union_all((kept, after), state.columns)))
+        self.stored = store("stored", folded)
+
+
+@cases(250)
+@given(aggregates(), histories(batches=3))
+def test_state_is_exact_and_its_deltas_obey_the_law(aggregate: Aggregate, history: History) -> None:
+    kept, rows = Kept(aggregate), history.rows
+    for number, batch in enumerate(history.batches):
+        changed = frozenset(change.table for change in batch)
+        rows = load(rows, batch)
+        if number == 0:
+            kept.start(changed)
+        if changed.isdisjoint(base_tables(aggregate)):
+            continue
+        summary, after = kept.changes(changed)
+        expected = difference(value(aggregate), value(old(aggregate, changed)))
+        assert value(weakly_minimal(kept.state, kept.stored, summary, after)) == expected
+        strong = strongly_minimal(kept.state, kept.stored, summary, after)
+        assert value(strong) == expected
+        assert len(rows_of(weighted(strong))) == sum(abs(count) for count in expected.values())
+        updates = as_updates(kept.state, kept.stored, summary, after)
+        sizes = [sum(value(part).values()) for part in (updates.deleted, updates.updated, updates.inserted)]
+        assert sizes[0] + 2 * sizes[1] + sizes[2] == sum(abs(count) for count in expected.values())
+        kept.fold(summary, after)
+        assert value(kept.stored) == value(store("fresh", full_state(kept.state, aggregate.child)))
