@@ -36,11 +36,15 @@ TABLES = {"tree": TREE, "blocked": ("id",)}
 
 
 def scan(table: str, *names: str) -> Scan:
-    return Scan(table, tuple(Bound(name, Column(source, "int")) for name, source in zip(names, TABLES[table])))
+    return Scan(
+        table, tuple(Bound(name, Column(source, "int")) for name, source in zip(names, TABLES[table]))
+    )
 
 
-def rows_of(name: str, *names: str) -> Relation:
-    return Project(Reference("t", ("id", "depth")), tuple(Named(n, column(c)) for n, c in zip(names, ("id", "depth"))))
+def rows_of(*names: str) -> Relation:
+    return Project(
+        Reference("t", ("id", "depth")), tuple(Named(n, column(c)) for n, c in zip(names, ("id", "depth")))
+    )
 
 
 ROOTS = Project(
@@ -48,7 +52,9 @@ ROOTS = Project(
     (*same(("id",)), Named("depth", literal(0))),
 )
 DEEPER = Named("depth", exp.Add(this=column("d"), expression=literal(1)))
-BELOW = Join(rows_of("t", "up", "d"), scan("tree", "id", "parent"), JoinKind.INNER, equal(column("up"), column("parent")))
+BELOW = Join(
+    rows_of("up", "d"), scan("tree", "id", "parent"), JoinKind.INNER, equal(column("up"), column("parent"))
+)
 BOUNDED = Filter(BELOW, exp.LT(this=column("d"), expression=literal(4)))
 
 
@@ -67,7 +73,7 @@ EXCEPT = Difference(
 )
 LIMIT = Aggregate(scan("blocked", "most"), (), (Named("top", function("max", column("most"))),))
 COUNTING = Project(
-    Join(rows_of("t", "up", "d"), LIMIT, JoinKind.INNER, exp.LT(this=column("d"), expression=column("top"))),
+    Join(rows_of("up", "d"), LIMIT, JoinKind.INNER, exp.LT(this=column("d"), expression=column("top"))),
     (Named("id", column("up")), DEEPER),
 )
 FIXPOINTS = {
@@ -78,7 +84,9 @@ FIXPOINTS = {
     "counting to an aggregate": fixpoint(Values(("id", "depth"), ((literal(1), literal(0)),)), COUNTING),
 }
 
-EDGES = st.dictionaries(st.tuples(st.integers(1, 4), st.integers(0, 4)), st.sampled_from((1, 1, 2)), max_size=6)
+EDGES = st.dictionaries(
+    st.tuples(st.integers(1, 4), st.integers(0, 4)), st.sampled_from((1, 1, 2)), max_size=6
+)
 BLOCKED = st.dictionaries(st.tuples(st.integers(1, 4)), st.just(1), max_size=2)
 
 
@@ -134,6 +142,8 @@ def test_rows_that_would_support_each_other_go_with_their_root() -> None:
 
 
 def test_non_linear_bags_are_refused() -> None:
-    twice = Join(rows_of("t", "a", "d"), rows_of("t", "b", "e"), JoinKind.INNER, equal(column("a"), column("b")))
+    twice = Join(rows_of("a", "d"), rows_of("b", "e"), JoinKind.INNER, equal(column("a"), column("b")))
     with pytest.raises(Unsupported, match="more than once"):
-        evaluated(fixpoint(ROOTS, Project(twice, (Named("id", column("a")), DEEPER))), {"tree": {}, "blocked": {}})
+        evaluated(
+            fixpoint(ROOTS, Project(twice, (Named("id", column("a")), DEEPER))), {"tree": {}, "blocked": {}}
+        )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from tests.datalog.interpreter import Bag, Database
@@ -14,7 +16,7 @@ from viewkeeper.delta.rules import delta
 from viewkeeper.errors import Diverged, NotFound, Unsupported
 from viewkeeper.maintenance.changes import Changes
 from viewkeeper.maintenance.dred import Abandoned, Maintained, maintain
-from viewkeeper.maintenance.evaluator import Run
+from viewkeeper.maintenance.evaluator import Derivation, Run
 from viewkeeper.maintenance.redefine import rule_added, rule_dropped, with_rule, without_rule
 from viewkeeper.maintenance.seminaive import evaluate_fixpoint
 from viewkeeper.maintenance.unfold import branches, rules_of
@@ -140,7 +142,7 @@ def test_joins_begin_at_the_change() -> None:
     seen: list[str] = []
 
     class Watching(Database):
-        def evaluate(self, plans):  # noqa: ANN001, ANN202
+        def evaluate(self, plans: Mapping[str, Derivation]) -> Mapping[str, int]:
             for derivation in plans.values():
                 joins = [n for n in nodes(derivation.candidates) if isinstance(n, Join)]
                 seen.extend(n.left.name for n in joins if isinstance(n.left, Reference))
@@ -152,7 +154,9 @@ def test_joins_begin_at_the_change() -> None:
     assert set(seen) >= {"path__overdeleted_frontier"}
 
 
-@pytest.mark.parametrize("batch", [{(0, 1): -1}, {(0, 2): 1, (4, 5): -1}, {(1, 1): 1, (2, 3): -1, (3, 4): -1}])
+@pytest.mark.parametrize(
+    "batch", [{(0, 1): -1}, {(0, 2): 1, (4, 5): -1}, {(1, 1): 1, (2, 3): -1, (3, 4): -1}]
+)
 def test_counting_and_dred_agree_on_a_nonrecursive_set_view(batch: Bag) -> None:
     program = parse_program("hop(X, Y) :- link(X, Z), link(Z, Y).  hop(X, X) :- link(X, _), not link(_, X).")
     (fixpoint,) = fixpoints(program)

@@ -134,7 +134,9 @@ def test_one_copy_of_a_duplicate_edge_changes_nothing() -> None:
     assert words(twice.rows["path"]) == {"bc"}
 
 
-@pytest.mark.parametrize("rule", ["path(X, Y) :- path(X, Z), path(Z, Y).", "path(X, X) :- link(X, _).", "path(0, 9)."])
+@pytest.mark.parametrize(
+    "rule", ["path(X, Y) :- path(X, Z), path(Z, Y).", "path(X, X) :- link(X, _).", "path(0, 9)."]
+)
 def test_rules_come_and_go(rule: str) -> None:
     paths = views("path(X, Y) :- link(X, Y).", "ab", "bc", "cd")
     for program in (with_rules(paths.program, rule), paths.program):

@@ -78,7 +78,7 @@ class Types:
         mine, theirs = self.typed.pop(a, None), self.typed.get(b)
         self.parent[a] = b
         if mine is not None:
-            self.typed[b] = _agreed(theirs, mine, one, at)
+            self.typed[b] = mine if theirs is None else _agreed(mine, theirs, one, at)
 
     def of(self, place: Place) -> Typed | None:
         return self.typed.get(self._root(place))
