@@ -24,6 +24,7 @@ from sqlglot import exp
 
 from viewkeeper.algebra.expressions import Named, Scalar, column, columns_of
 from viewkeeper.maintenance.lattice.cube_view import CubeView, Dimension, Refusal, short
+from viewkeeper.maintenance.lattice.hierarchy import closure, dependencies
 from viewkeeper.maintenance.lattice.measures import Refused
 from viewkeeper.maintenance.summary_delta.prepare import argument_of, times, when_not_null
 from viewkeeper.maintenance.summary_delta.state import ROWS, Kind, StateColumn, state_columns
@@ -31,10 +32,16 @@ from viewkeeper.maintenance.summary_delta.state import ROWS, Kind, StateColumn, 
 
 @dataclass(frozen=True)
 class EdgeJoin:
-    """A dimension joined at an edge: its key equals these expressions over the parent."""
+    """A dimension joined at an edge: its key equals these expressions over the parent.
+
+    With a `level`, the join is along a declared hierarchy instead: the parent groups by that attribute,
+    which determines the attributes that the join `supplies`, so that their distinct values are joined.
+    """
 
     dimension: Dimension
     foreign: tuple[Scalar, ...]
+    level: str | None = None
+    supplies: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -138,8 +145,29 @@ class _Rewriting:
             raise Refused(
                 "attribute-missing", f"{self.parent.name} does not group by {short(attribute.name)}"
             )
-        self.join(dimension)
+        known = dict(self.joins)
+        try:
+            self.join(dimension)
+        except Refused:
+            self.joins = known
+            if not self._join_level(dimension, attribute.name):
+                raise
         return column(attribute.name)
+
+    def _join_level(self, dimension: Dimension, attribute: str) -> bool:
+        """Joins along a declared hierarchy, from an attribute that the parent groups by and has joined."""
+        declared = [d for d in dependencies(self.parent.fact, (dimension,)) if len(d.left) == 1]
+        for key in self.parent.all_keys if dimension in self.parent.dimensions else ():
+            level = key.expr.name if key.is_column else ""
+            if level in dimension.attributes and attribute in closure((level,), declared):
+                place = f"{dimension.path}@{level}"
+                supplies = frozenset((attribute,)) | self.supplied(place)
+                self.joins[place] = EdgeJoin(dimension, (column(key.name),), level, supplies)
+                return True
+        return False
+
+    def supplied(self, place: str) -> frozenset[str]:
+        return self.joins[place].supplies if place in self.joins else frozenset()
 
     def join(self, dimension: Dimension) -> None:
         """Joins a dimension at the edge; its foreign key must be available at the parent."""

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from viewkeeper.algebra.build import filtered, is_empty, joined, projected, restricted_to, union_all
-from viewkeeper.algebra.counts import consolidated, weighted
-from viewkeeper.algebra.expressions import Named, Scalar, column, conjunction, equal, same
-from viewkeeper.algebra.relations import JoinKind, Relation, State
+from viewkeeper.algebra.build import filtered, is_empty, joined, minus, projected, restricted_to, union_all
+from viewkeeper.algebra.counts import consolidated, plain, weighted
+from viewkeeper.algebra.expressions import Named, Scalar, column, conjunction, equal, same, same_or_both_null
+from viewkeeper.algebra.relations import Distinct, JoinKind, Relation, State
 from viewkeeper.maintenance.lattice.cube_view import CubeView
 from viewkeeper.maintenance.lattice.derives import Edge, EdgeJoin, Source
 from viewkeeper.maintenance.summary_delta.prepare import SIGN, Batch, aggregated, alive, times, where_sign
@@ -102,15 +102,33 @@ def _signed_value(state: StateColumn, may_delete: bool) -> Scalar:
 
 def _dimension(edge: Edge, join: EdgeJoin, at: State) -> Relation:
     """The dimension at a state. Its key is unique, so that its net rows all count one."""
+    if join.level is not None:
+        return plain(_level(join, at))
     scan = join.dimension.scan(edge.dimension_columns, at)
     return restricted_to(consolidated(weighted(scan)), scan.columns) if scan.counted else scan
 
 
 def _dimension_delta(edge: Edge, join: EdgeJoin) -> Relation:
     """The changes of a dimension in the columns that the edge uses, net: often there are none."""
+    if join.level is not None:
+        return consolidated(weighted(minus(_level(join, State.NEW), _level(join, State.OLD))))
     return consolidated(weighted(join.dimension.scan(edge.dimension_columns, State.DELTA)))
 
 
+def _level(join: EdgeJoin, at: State) -> Relation:
+    """The distinct values of an attribute of a hierarchy beside those that it determines."""
+    assert join.level is not None
+    scan = join.dimension.scan(join.supplies | {join.level}, at)
+    wanted = (Named(_level_name(join), column(join.level)), *same(sorted(join.supplies)))
+    return Distinct(projected(scan, wanted))
+
+
+def _level_name(join: EdgeJoin) -> str:
+    return f"{join.level} (level)"
+
+
 def _on(join: EdgeJoin) -> Scalar:
+    if join.level is not None:
+        return same_or_both_null(join.foreign[0], column(_level_name(join)))
     pairs = zip(join.foreign, join.dimension.on, strict=True)
     return conjunction(equal(foreign, column(mine)) for foreign, (_, mine) in pairs)

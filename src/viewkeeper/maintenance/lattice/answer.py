@@ -1,0 +1,68 @@
+"""Answering queries from views: the derives relation of mumick97 section 5.1, used on a query.
+
+A query that is a cube view is the child, and every stored view that derives it could answer it. The
+cheapest is the one whose edge reads the fewest rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from viewkeeper.algebra.relations import Relation
+from viewkeeper.maintenance.lattice.choose import JOIN_SHARE, Statistics
+from viewkeeper.maintenance.lattice.cube_view import CubeView, Refusal
+from viewkeeper.maintenance.lattice.derives import Edge, derives
+from viewkeeper.maintenance.lattice.edge import edge_query
+from viewkeeper.maintenance.summary_delta.state import visible
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The view that answers a query, the plan over its stored state, and why others did not."""
+
+    view: CubeView
+    edge: Edge
+    relation: Relation
+    cost: float
+    rejected: tuple[tuple[str, Refusal | float], ...]
+
+
+def answer(
+    query: CubeView,
+    views: Iterable[CubeView],
+    stored: Callable[[CubeView], Relation],
+    known: Statistics | None = None,
+) -> Answer | Refusal:
+    """The cheapest plan over one view; equal to the query over the base tables at the view's state.
+
+    `stored` gives a view's merged state (keys and state columns).
+    """
+    known = known or Statistics()
+    found: list[tuple[float, Edge]] = []
+    refused: list[tuple[str, Refusal | float]] = []
+    for view in views:
+        edge = derives(query, view)
+        if isinstance(edge, Refusal):
+            refused.append((view.name, edge))
+        else:
+            found.append((_cost(edge, known), edge))
+    if not found:
+        return _refusal(query, refused)
+    found.sort(key=lambda pair: pair[0])
+    (cost, best), rest = found[0], found[1:]
+    relation = visible(query, edge_query(best, stored(best.parent)))
+    others = tuple((edge.parent.name, price) for price, edge in rest)
+    return Answer(best.parent, best, relation, cost, (*others, *refused))
+
+
+def _cost(edge: Edge, known: Statistics) -> float:
+    rows = known.size(edge.parent.name)
+    return rows + sum(JOIN_SHARE * rows + known.size(table) for table in edge.annotation)
+
+
+def _refusal(query: CubeView, refused: list[tuple[str, Refusal | float]]) -> Refusal:
+    reasons = [r for _, r in refused if isinstance(r, Refusal) and r.code != "other-fact"]
+    if not reasons:
+        return Refusal("no-view", f"no view summarizes {query.fact.name}")
+    return Refusal("not-derivable", "no view derives the query: " + "; ".join(r.sentence for r in reasons))
