@@ -143,11 +143,9 @@ def test_syntax_errors_point_at_the_place(text: str, message: str) -> None:
     assert str(error.value).startswith(message)
 
 
-WORDS = st.sampled_from(
-    """p(X) :- . , q(X,Y) not ! groupby( [X] X _ = < 3 1.5 'a' a ( ) + - * / mod M=min(X) name: %c
-       `x` & true " /*""".split()
-    + ["\n"]
-)
+FRAGMENTS = """p(X) :- . , q(X,Y) not ! groupby( [X] X _ = < 3 1.5 'a' a ( ) + - * / mod M=min(X) name: %c
+    `x` & true " /*"""
+WORDS = st.sampled_from([*FRAGMENTS.split(), "\n"])
 
 
 @cases(200)

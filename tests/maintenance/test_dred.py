@@ -105,6 +105,16 @@ def test_divergence_ends_with_an_error_and_the_stored_rows_unchanged() -> None:
     ]
 
 
+def test_divergence_during_maintenance_leaves_nothing_behind() -> None:
+    program = parse_program("n(X, Y) :- link(X, Y).  n(X, Y + 1) :- n(X, Y), link(X, X).")
+    (fixpoint,) = fixpoints(program)
+    db = database({(1, 2): 1}, {(1, 1): 1, (1, 2): -1}, stored={(1, 2): 1})
+    before = dict(db.bags)
+    with pytest.raises(Diverged, match="phase inserted"):
+        maintain(fixpoint, {"n": Reference("stored", ("x", "y"))}, Changes(LINK, LINK), Run(db, limit=20))
+    assert db.bags == before
+
+
 def test_rules_are_added_and_dropped() -> None:
     fixpoint = closure()
     base, recursive = branches(fixpoint.definitions[0].body)

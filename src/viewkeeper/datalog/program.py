@@ -1,8 +1,8 @@
 """The parts of a Datalog program, as frozen data. Where a part stands in the text is no part of its value.
 
-    hop(S, D, C1 + C2) :- link(S, I, C1), link(I, D, C2).
-    min_cost_hop(S, D, M) :- groupby(hop(S, D, C), [S, D], M = min(C)).
-    only_tri_hop(X, Y) :- tri_hop(X, Y), not hop(X, Y).
+hop(S, D, C1 + C2) :- link(S, I, C1), link(I, D, C2).
+min_cost_hop(S, D, M) :- groupby(hop(S, D, C), [S, D], M = min(C)).
+only_tri_hop(X, Y) :- tri_hop(X, Y), not hop(X, Y).
 """
 
 from __future__ import annotations

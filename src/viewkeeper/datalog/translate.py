@@ -53,15 +53,14 @@ def translate(
     uses = dependencies(program)
     numbers = stratum_numbers(uses)
     derived: list[DerivedPredicate] = []
-    for component in strongly_connected(uses):
+    order = {name: place for place, name in enumerate(program.predicates)}
+    for component in sorted(strongly_connected(uses), key=lambda c: (numbers[c[0]], order[c[0]])):
         recursive = frozenset(component) if is_recursive(component, uses) else frozenset()
         definitions = tuple(_definition(name, program, known, types, recursive) for name in component)
         for definition in definitions:
             relation = _relation(definition, definitions, bool(recursive))
             number = numbers[definition.name]
-            derived.append(
-                DerivedPredicate(definition.name, definition.columns, relation, number, component)
-            )
+            derived.append(DerivedPredicate(definition.name, definition.columns, relation, number, component))
     return tuple(derived)
 
 

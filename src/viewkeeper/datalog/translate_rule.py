@@ -1,11 +1,11 @@
 """One Datalog rule as a rule of the algebra: its positive subgoals are inputs, its negations tests.
 
-    p(X, Z + 1) :- q(X, Y), r(Y, Z), not s(X), Z > 3.
+p(X, Z + 1) :- q(X, Y), r(Y, Z), not s(X), Z > 3.
 
-    inputs      q(s1_x, s1_y), r(s2_y, s2_z)        columns carry the number of their subgoal
-    tests       ▷ s(s3_x) on s1_x = s3_x
-    conditions  s1_y = s2_y, s2_z > 3
-    outputs     s1_x, s2_z + 1
+inputs      q(s1_x, s1_y), r(s2_y, s2_z)        columns carry the number of their subgoal
+tests       ▷ s(s3_x) on s1_x = s3_x
+conditions  s1_y = s2_y, s2_z > 3
+outputs     s1_x, s2_z + 1
 """
 
 from __future__ import annotations

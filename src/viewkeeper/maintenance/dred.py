@@ -23,6 +23,7 @@ from dataclasses import dataclass
 
 from viewkeeper.algebra.build import empty, is_empty, union_all
 from viewkeeper.algebra.relations import Definition, Fixpoint, Relation
+from viewkeeper.errors import Diverged
 from viewkeeper.maintenance.changes import Changes, SetDelta, Subgoals
 from viewkeeper.maintenance.delta_rules import lost, sought, won
 from viewkeeper.maintenance.evaluator import Derivation, Run, absent, nothing_like
@@ -111,7 +112,11 @@ def maintain(
     for definitions in strata(fixpoint.definitions):
         subgoals = Subgoals(changes, {**stored, **held}, work.deltas)
         stratum = _stratum(definitions, subgoals, {d.name: d for d in (before or fixpoint).definitions})
-        done = _maintain_stratum(stratum, run, None if enough is None else enough - work.overdeleted)
+        try:
+            done = _maintain_stratum(stratum, run, None if enough is None else enough - work.overdeleted)
+        except Diverged:
+            run.evaluator.drop((*work.temporary, *_temporary(stratum, *PHASES)))
+            raise
         if isinstance(done, Abandoned):
             run.evaluator.drop(work.temporary)
             return Abandoned(work.overdeleted + done.overdeleted)
@@ -183,9 +188,7 @@ def _maintain_stratum(stratum: Stratum, run: Run, enough: int | None) -> Maintai
     rederived = _saturated(rederive(stratum), run) if overdeleted else 0
     inserted = _saturated(insert(stratum, remaining(stratum) if overdeleted else stratum.stored), run)
     deltas = {d.name: _set_delta(d, bool(overdeleted), bool(inserted)) for d in stratum.definitions}
-    return Maintained(
-        deltas, overdeleted, rederived, inserted, _temporary(stratum, OVERDELETED, REDERIVED, INSERTED)
-    )
+    return Maintained(deltas, overdeleted, rederived, inserted, _temporary(stratum, *PHASES))
 
 
 def _saturated(loop: Loop, run: Run, enough: int | None = None) -> int:

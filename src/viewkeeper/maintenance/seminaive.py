@@ -61,6 +61,7 @@ def saturate(loop: Loop, run: Run, enough: int | None = None) -> dict[str, int]:
     steps = _typed_steps(loop)
     while steps and any(gained.values()) and (enough is None or sum(sizes.values()) <= enough):
         if rounds >= run.limit:
+            run.evaluator.drop([made(loop.phase, name) for name in loop.seeds for made in (total, frontier)])
             raise _diverged(loop, run.limit)
         gained = _round(loop, steps, sizes, run)
         rounds += 1
