@@ -27,6 +27,7 @@ class Stage:
 
     def __init__(self, schemas: Iterable[TableSchema]) -> None:
         self.connection = duckdb.connect(config={"threads": 1})
+        self.run("PRAGMA disable_optimizer")  # plans over five rows are not worth optimizing
         self.schemas = {schema.name: schema for schema in schemas}
         for schema in self.schemas.values():
             fields = ", ".join(f'"{c.name}" {_type(c.type)}' for c in schema.columns)
@@ -71,6 +72,15 @@ class Stage:
 
     def _columns(self, script: Script, target: str) -> tuple[str, ...]:
         return next(stored.plan.columns for stored in script.stored if stored.name == target)
+
+    def has_rows(self, diff: str) -> bool:
+        """Whether a result has rows; one that no step computed counts as one that has."""
+        tables = "SELECT 1 FROM duckdb_tables() WHERE table_name = ?"
+        known = self.connection.execute(tables, [diff]).fetchall()
+        return not known or bool(self.rows(f"{diff} LIMIT 1", ()))
+
+    def sql(self, plan: Relation) -> str:
+        return _sql(plain(plan))
 
     def rows(self, source: str | Relation, columns: Sequence[str] | None = None) -> Counter[Row]:
         sql = f"SELECT {_list(columns)} FROM {source}" if isinstance(source, str) else _sql(plain(source))

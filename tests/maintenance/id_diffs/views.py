@@ -6,7 +6,6 @@ from random import Random
 
 from sqlglot import exp
 
-
 from viewkeeper.algebra.expressions import (
     Named,
     Scalar,
@@ -57,17 +56,17 @@ SCHEMAS = {
 class ViewMaker:
     """Draws plans; column names are unique in a plan."""
 
-    def __init__(self, random: Random, scans: int = 3) -> None:
-        self.random, self.scans, self.names = random, scans, 0
+    def __init__(self, random: Random, scans: int = 3, plain: bool = False) -> None:
+        """`plain`: functions look at one column, and aggregates are sums and counts."""
+        self.random, self.scans, self.names, self.plain = random, scans, 0, plain
 
     def view(self, depth: int) -> Relation:
         below = self.scan() if depth == 0 or self.scans <= 0 else None
         if below is not None:
             return below
-        make = self.random.choice(
-            [self.filter, self.project, self.project, self.join, self.join, self.join, self.semijoin]
-            + [self.union, self.aggregate, self.aggregate, self.distinct, self.set_operation]
-        )
+        often = (self.project, self.aggregate, self.join, self.join)
+        others = (self.filter, self.project, self.join, self.semijoin, self.union, self.aggregate)
+        make = self.random.choice((*often, *others, self.distinct, self.set_operation))
         return make(depth - 1)
 
     def name(self, wish: str) -> str:
@@ -128,23 +127,25 @@ class ViewMaker:
 
     def call(self, names: tuple[str, ...]) -> Scalar:
         value = self.value(names) if self.random.random() < 0.3 else column(self.random.choice(names))
-        call: Scalar = self.random.choice(
-            (
-                exp.Count(this=exp.Star(), big_int=True),
-                exp.Count(this=value.copy(), big_int=True),
-                exp.Sum(this=value.copy()),
-                exp.Sum(this=value.copy()),
-                exp.Avg(this=value.copy()),
-                exp.Min(this=value.copy()),
-                exp.Count(this=exp.Distinct(expressions=[value.copy()]), big_int=True),
-            )
+        sums = (
+            exp.Count(this=exp.Star(), big_int=True),
+            exp.Count(this=value.copy(), big_int=True),
+            exp.Sum(this=value.copy()),
+            exp.Sum(this=value.copy()),
+            exp.Avg(this=value.copy()),
         )
+        of_any_kind = (
+            exp.Min(this=value.copy()),
+            exp.Count(this=exp.Distinct(expressions=[value.copy()]), big_int=True),
+        )
+        call: Scalar = self.random.choice(sums if self.plain else (*sums, *of_any_kind))
         if self.random.random() < 0.15:
             return exp.Filter(this=call, expression=exp.Where(this=self.condition(names)))
         return call
 
     def value(self, names: tuple[str, ...]) -> Scalar:
         one, other = column(self.random.choice(names)), column(self.random.choice(names))
+        other = one if self.plain else other
         return self.random.choice(
             (
                 exp.Add(this=one.copy(), expression=other.copy()),
@@ -163,7 +164,8 @@ class ViewMaker:
         one = column(self.random.choice(names))
         if self.random.random() < 0.15:
             return exp.Is(this=one, expression=exp.null())
-        other = literal(self.random.randint(0, 3)) if self.random.random() < 0.6 else column(self.random.choice(names))
+        constant = self.random.random() < 0.6
+        other = literal(self.random.randint(0, 3)) if constant else column(self.random.choice(names))
         test = self.random.choice((exp.EQ, exp.GT, exp.LTE, exp.NEQ))(this=one, expression=other)
         return not_(test) if self.random.random() < 0.1 else test
 
@@ -182,12 +184,15 @@ class ViewMaker:
         return conjunction(parts)
 
 
-def random_view(random: Random) -> Relation:
-    return ViewMaker(random, scans=random.randint(1, 3)).view(random.choice((1, 2, 2, 3, 3, 4)))
+def random_view(random: Random, plain: bool = False) -> Relation:
+    return ViewMaker(random, random.randint(1, 3), plain).view(random.choice((1, 2, 2, 3, 3, 4)))
 
 
 def random_tables(random: Random, rows: int = 5) -> Tables:
-    return {name: [_row(random, schema, key) for key in _keys(random, schema, rows)] for name, schema in SCHEMAS.items()}
+    return {
+        name: [_row(random, schema, key) for key in sorted(_keys(random, schema, rows))]
+        for name, schema in SCHEMAS.items()
+    }
 
 
 def random_change(random: Random, tables: Tables) -> tuple[Tables, Tables]:
@@ -225,7 +230,8 @@ def _modify(
 
 
 def _keys(random: Random, schema: TableSchema, count: int) -> set[tuple[int, ...]]:
-    return {tuple(random.randint(0, 3) for _ in schema.key) for _ in range(random.randint(min(1, count), count))}
+    wanted = random.randint(min(1, count), count)
+    return {tuple(random.randint(0, 3) for _ in schema.key) for _ in range(wanted)}
 
 
 def _row(random: Random, schema: TableSchema, key: tuple[int, ...]) -> tuple[int | None, ...]:

@@ -11,7 +11,8 @@ from viewkeeper.algebra.expressions import Scalar
 _EXACT = ("tinyint", "smallint", "int", "integer", "bigint", "decimal", "numeric", "hugeint", "exact")
 _ARITHMETIC = (
     exp.Column, exp.Identifier, exp.Literal, exp.Null, exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul,
-    exp.Case, exp.If, exp.Coalesce, exp.Boolean, exp.Predicate, exp.Connector, exp.Not, exp.Cast, exp.DataType,
+    exp.Case, exp.If, exp.Coalesce, exp.Boolean, exp.Predicate, exp.Connector, exp.Not, exp.Cast,
+    exp.DataType,
 )  # fmt: skip
 
 

@@ -81,7 +81,8 @@ def _side(rel: Relation) -> _Side | None:
             below = _side(rel.child)
             if below is None:
                 return None
-            return _Side(below.leaf, (*below.conditions, rename_columns(rel.condition, below.names)), below.names)
+            condition = rename_columns(rel.condition, below.names)
+            return _Side(below.leaf, (*below.conditions, condition), below.names)
         case Project() if all(output.is_column for output in rel.outputs):
             below = _side(rel.child)
             if below is None:
@@ -102,13 +103,12 @@ def _rewritten(join: Join, table: _Side, diff: _Side, base: Mapping[str, DiffSch
     names = _told(schema, scan.at)
     if names is None:
         return join.left if join.kind is JoinKind.ANTI else empty(join.columns)
+    test = rename_columns(conjunction(table.conditions), names)
     if join.kind in (JoinKind.SEMI, JoinKind.INNER):
-        return _from_the_diff(join, table, diff, rename_columns(conjunction(table.conditions), names), names)
-    if join.kind is JoinKind.ANTI and set(join.left.columns) == set(diff.names):
-        if not table.conditions:
-            return empty(join.columns)
-        return _from_the_diff(join, table, diff, fails(rename_columns(conjunction(table.conditions), names)), names)
-    return None
+        return _from_the_diff(join, table, diff, test, names)
+    if join.kind is not JoinKind.ANTI or set(join.left.columns) != set(diff.names):
+        return None
+    return _from_the_diff(join, table, diff, fails(test), names) if table.conditions else empty(join.columns)
 
 
 def _told(schema: DiffSchema, state: State) -> dict[str, str] | None:

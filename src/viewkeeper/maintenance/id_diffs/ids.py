@@ -14,8 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from viewkeeper.algebra.expressions import Named
+from sqlglot import exp
+
+from viewkeeper.algebra.expressions import Named, Scalar
 from viewkeeper.algebra.relations import Aggregate, Join, JoinKind, Project, Reference, Relation, State
+from viewkeeper.delta.equalities import equalities
 
 
 @dataclass(frozen=True)
@@ -79,8 +82,6 @@ def multivalued(view: Subview) -> bool:
 
 
 def _finds_one(view: Subview) -> bool:
-    from viewkeeper.delta.equalities import equalities
-
     join = view.plan
     assert isinstance(join, Join)
     found = equalities(join.on, join.left.columns, join.right.columns)
@@ -88,6 +89,16 @@ def _finds_one(view: Subview) -> bool:
     by_left = {e.left.name for e in found} >= set(left.ids)
     by_right = {e.right.name for e in found} >= set(right.ids)
     return by_left or by_right
+
+
+def columns_compared(part: Scalar) -> tuple[str, str] | None:
+    """The two columns of a conjunct that is nothing but `column = column`."""
+    if not isinstance(part, exp.EQ):
+        return None
+    one, other = part.left.unnest(), part.right.unnest()
+    if not isinstance(one, exp.Column) or not isinstance(other, exp.Column):
+        return None
+    return one.name, other.name
 
 
 def columns_of_projection(view: Subview) -> dict[str, str]:

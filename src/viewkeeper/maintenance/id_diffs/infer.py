@@ -32,7 +32,7 @@ from viewkeeper.algebra.relations import (
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.algebra.walk import nodes
 from viewkeeper.maintenance.id_diffs.exactness import exact_type, is_exact
-from viewkeeper.maintenance.id_diffs.ids import Component, Subview
+from viewkeeper.maintenance.id_diffs.ids import Component, Subview, columns_compared
 from viewkeeper.maintenance.id_diffs.normalize import Fresh, Measures, measures, normalized
 from viewkeeper.maintenance.id_diffs.refusal import Refusal, Refused
 
@@ -217,7 +217,8 @@ class _Inference:
         ids = tuple(hidden[number].get(name) or of_position[name] for name in view.ids)
         types = {o.name: exact_type(o.expr, view.types) for o in outputs}
         plan = Project(view.plan, tuple(outputs))
-        return Subview(self._name(), plan, ids, _projected_components(view, outputs, ids), (view,), types=types)
+        components = _projected_components(view, outputs, ids)
+        return Subview(self._name(), plan, ids, components, (view,), types=types)
 
     def _aggregate(self, rel: Aggregate, top: bool) -> _Extended:
         below = self.extend(rel.child)
@@ -238,7 +239,7 @@ class _Inference:
         """Only the IDs and what the aggregate looks at: all that a cache of its input must hold."""
         used = {name for item in (*keys, *calls) for name in columns_of(item.expr)} | set(view.ids)
         names = [name for name in view.columns if name in used]
-        if len(names) == len(view.columns) or isinstance(view.plan, Scan):
+        if len(names) == len(view.columns):
             return view
         return self._project(Project(view.plan, same(names)), _Extended(view, {}), top=False).view
 
@@ -276,9 +277,10 @@ def _equal_ids(on: Scalar, left: Subview, right: Subview) -> dict[str, str]:
     """IDs of the right side that the condition equates with an ID of the left side of the same type."""
     merged: dict[str, str] = {}
     for part in conjuncts(on):
-        if not isinstance(part, exp.EQ) or not isinstance(part.left, exp.Column) or not isinstance(part.right, exp.Column):
+        pair = columns_compared(part)
+        if pair is None:
             continue
-        mine, theirs = part.left.name, part.right.name
+        mine, theirs = pair
         if theirs in left.ids:
             mine, theirs = theirs, mine
         if mine in left.ids and theirs in right.ids and _same_type(left.types, mine, right.types, theirs):
@@ -293,7 +295,8 @@ def _same_type(left: Mapping[str, str], mine: str, right: Mapping[str, str], the
 
 def _renamed_components(view: Subview, names: Mapping[str, str]) -> tuple[Component, ...]:
     return tuple(
-        Component(tuple(names.get(name, name) for name in part.ids), part.attributes) for part in view.components
+        Component(tuple(names.get(name, name) for name in part.ids), part.attributes)
+        for part in view.components
     )
 
 
@@ -309,4 +312,6 @@ def _projected_components(view: Subview, outputs: list[Named], ids: tuple[str, .
             home = next((part for part in found if whole <= set(part)), None)
             key = home if home is not None else tuple(i for i in view.ids if i in whole)
             found.setdefault(key, []).append(output.name)
-    return tuple(Component(tuple(new_name.get(i, i) for i in key), tuple(names)) for key, names in found.items())
+    return tuple(
+        Component(tuple(new_name.get(i, i) for i in key), tuple(names)) for key, names in found.items()
+    )

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from viewkeeper.algebra.build import is_empty, projected
+from viewkeeper.algebra.build import empty, is_empty, projected
 from viewkeeper.algebra.expressions import Named, column
 from viewkeeper.algebra.relations import (
     Aggregate,
@@ -116,7 +116,8 @@ class _Book:
         self.base: dict[str, tuple[Diff, ...]] = {}
         self.all_base: list[Diff] = []
         for table in base_tables(self.top, self.schemas):
-            self.rules.append(Rule(table.log.name, table.name, modification_log(table), explicit=True, shared=True))
+            log = modification_log(table)
+            self.rules.append(Rule(table.log.name, table.name, log, explicit=True, shared=True))
             changes = (Change(s, instances(table, s)) for s in base_diffs(self.top, table))
             found = self.record(table.name, changes)
             self.all_base.extend(found)
@@ -142,7 +143,8 @@ class _Book:
 
     def _name(self, subview: str, kind: DiffKind) -> str:
         word = {DiffKind.INSERT: "ins", DiffKind.DELETE: "del", DiffKind.UPDATE: "upd"}[kind]
-        taken = sum(1 for rule in self.rules if rule.schema and rule.subview == subview and rule.schema.kind is kind)
+        own = (rule.schema for rule in self.rules if rule.subview == subview and rule.schema is not None)
+        taken = sum(schema.kind is kind for schema in own)
         return f"{word}_{subview}" if not taken else f"{word}{taken + 1}_{subview}"
 
     def propagate(self, view: Subview) -> tuple[Diff, ...]:
@@ -183,8 +185,8 @@ class _Book:
         direct = self.caches.sources[view.name] is Source.TABLES
         whole = [] if direct else self._whole_groups(view)
         rest = [diff for diff in self.diffs[view.inputs[0].name] if diff not in [d for d, _ in whole]]
-        fate = fate_of_groups(view, None if direct else rest)
-        changes = self.help(view.name, "changes", *self._signed(view, [diff for diff, _ in whole]))
+        fate = fate_of_groups(view, rest)
+        changes = self.help(view.name, "changes", *self._signed(view, rest, [diff for diff, _ in whole]))
         if is_empty(changes):
             return self.record(view.name, (change for _, change in whole), blocking=True)
         if is_additive(view):
@@ -200,13 +202,14 @@ class _Book:
         found = ((diff, whole_groups(view, diff)) for diff in self.diffs[view.inputs[0].name])
         return [(diff, change) for diff, change in found if change is not None]
 
-    def _signed(self, view: Subview, whole: list[Diff]) -> tuple[Relation, bool]:
+    def _signed(self, view: Subview, diffs: list[Diff], whole: list[Diff]) -> tuple[Relation, bool]:
         """The signed changes of an aggregate's input, without the groups that go as a whole."""
         below = view.inputs[0]
-        diffs = [diff for diff in self.diffs[below.name] if diff not in whole]
         match self.caches.sources[view.name]:
+            case _ if not diffs:
+                return empty(below.columns), False
             case Source.TABLES:
-                return straight_from_the_tables(below, {name for name, diffs in self.base.items() if diffs}), True
+                return straight_from_the_tables(below, {name for name, own in self.base.items() if own}), True
             case Source.QUERIED:
                 changes = asked_twice(below, diffs)
             case Source.STORED:
@@ -215,8 +218,8 @@ class _Book:
                 changes = signed_changes(below, touched, new)
             case source:
                 assert_never(source)
-        for diff in whole:
-            changes = changes if is_empty(changes) else named_by(changes, diff.rows, diff.schema.ids, JoinKind.ANTI)
+        for diff in whole if not is_empty(changes) else ():
+            changes = named_by(changes, diff.rows, diff.schema.ids, JoinKind.ANTI)
         return changes, False
 
 
@@ -243,4 +246,4 @@ def _scanned(view: Subview, diff: Diff) -> Change | None:
         post=tuple(names[name] for name in kept(schema.post)),
         updated=tuple(names[name] for name in kept(schema.updated)),
     )
-    return Change(new, projected(diff.rows, (Named(new_name, column(old_name)) for old_name, new_name in pairs)))
+    return Change(new, projected(diff.rows, (Named(name, column(source)) for source, name in pairs)))

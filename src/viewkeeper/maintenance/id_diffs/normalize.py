@@ -147,7 +147,8 @@ class _Kept:
         """The column that stores `call`, under the shown name if it is shown as it is stored."""
         known = next((item.name for item in self.stored if item.expr == call), None)
         if known is None:
-            known = name or self.names("__sum" if isinstance(call, exp.Sum) else "__rows" if call == ROWS else "__n")
+            hidden = "__sum" if isinstance(call, exp.Sum) else "__rows" if call == ROWS else "__n"
+            known = name or self.names(hidden)
             self.stored.append(Named(known, call))
         return column(known)
 

@@ -34,7 +34,14 @@ from viewkeeper.algebra.relations import (
     UnionAll,
 )
 from viewkeeper.algebra.schema import COUNT, Column, TableSchema
-from viewkeeper.maintenance.id_diffs.diffs import DiffKind, DiffSchema, changed, delete_schema, insert_schema, pre
+from viewkeeper.maintenance.id_diffs.diffs import (
+    DiffKind,
+    DiffSchema,
+    changed,
+    delete_schema,
+    insert_schema,
+    pre,
+)
 from viewkeeper.maintenance.id_diffs.ids import Subview, subviews
 
 WAS = "__was"

@@ -33,7 +33,8 @@ def simplified(rel: Relation) -> Relation:
         case Project():
             return projected(rel.child, rel.outputs)
         case Join(kind=JoinKind.LEFT) if is_empty(rel.right) and not is_empty(rel.left):
-            return Project(rel.left, (*same(rel.left.columns), *(Named(n, exp.null()) for n in rel.right.columns)))
+            absent = (Named(name, exp.null()) for name in rel.right.columns)
+            return Project(rel.left, (*same(rel.left.columns), *absent))
         case Join():
             return joined(rel.left, rel.right, rel.kind, rel.on)
         case UnionAll():
@@ -48,4 +49,5 @@ def simplified(rel: Relation) -> Relation:
 
 def _passes_on(project: Project) -> bool:
     """Only columns and constants: writing them into the outer projection repeats no work."""
-    return all(isinstance(output.expr, (exp.Column, exp.Literal, exp.Boolean, exp.Null)) for output in project.outputs)
+    simple = (exp.Column, exp.Literal, exp.Boolean, exp.Null)
+    return all(isinstance(output.expr, simple) for output in project.outputs)

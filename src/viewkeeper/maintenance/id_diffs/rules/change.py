@@ -36,8 +36,8 @@ def passed(view: Subview, schema: DiffSchema, rows: Relation, ids: Mapping[str, 
     new = replace(schema, relation=view.name, ids=tuple(names.get(name, name) for name in schema.ids))
     if schema.kind is DiffKind.INSERT:
         return inserted(view, rows)
-    outputs = (Named(new_name, column(old)) for new_name, old in zip(new.columns, schema.columns, strict=True))
-    return Change(new, projected(rows, outputs))
+    pairs = zip(new.columns, schema.columns, strict=True)
+    return Change(new, projected(rows, (Named(name, column(old)) for name, old in pairs)))
 
 
 def in_order(rows: Relation, schema: DiffSchema) -> Relation:

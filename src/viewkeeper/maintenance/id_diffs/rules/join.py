@@ -17,8 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sqlglot import exp
-
 from viewkeeper.algebra.build import filtered, projected
 from viewkeeper.algebra.expressions import Named, Scalar, column, columns_of, conjuncts, rename_columns
 from viewkeeper.algebra.relations import Join, JoinKind, Relation, State
@@ -34,7 +32,7 @@ from viewkeeper.maintenance.id_diffs.diffs import (
     truly_changed,
     was_known,
 )
-from viewkeeper.maintenance.id_diffs.ids import Subview
+from viewkeeper.maintenance.id_diffs.ids import Subview, columns_compared
 from viewkeeper.maintenance.id_diffs.rules.change import Change, deleted, in_order, inserted, passed
 from viewkeeper.maintenance.id_diffs.rules.selection import staying
 
@@ -98,9 +96,10 @@ def _ids_compared(
     for part in conjuncts(condition(view)):
         if not columns_of(part) & touched:
             continue
-        if not isinstance(part, exp.EQ) or not (isinstance(part.left, exp.Column) and isinstance(part.right, exp.Column)):
+        pair = columns_compared(part)
+        if pair is None:
             return {}
-        mine, theirs = part.left.name, part.right.name
+        mine, theirs = pair
         if theirs in touched:
             mine, theirs = theirs, mine
         if theirs not in view.inputs[1 - side].ids or mine not in schema.pre or mine in found:

@@ -35,7 +35,7 @@ from viewkeeper.maintenance.id_diffs.diffs import (
     pre,
     truly_changed,
 )
-from viewkeeper.maintenance.id_diffs.ids import Subview
+from viewkeeper.maintenance.id_diffs.ids import Subview, columns_compared
 from viewkeeper.maintenance.id_diffs.rules.change import Change, deleted, in_order, inserted, passed
 
 _OPPOSITE = {JoinKind.SEMI: JoinKind.ANTI, JoinKind.ANTI: JoinKind.SEMI}
@@ -112,9 +112,10 @@ def _ids_compared(view: Subview) -> dict[str, str]:
     left, right = view.inputs
     found: dict[str, str] = {}
     for part in conjuncts(_join(view).on):
-        if not isinstance(part, exp.EQ) or not (isinstance(part.left, exp.Column) and isinstance(part.right, exp.Column)):
+        pair = columns_compared(part)
+        if pair is None:
             return {}
-        mine, theirs = part.left.name, part.right.name
+        mine, theirs = pair
         if mine in right.columns:
             mine, theirs = theirs, mine
         if mine not in left.ids or theirs not in right.columns or theirs in found or mine in found.values():

@@ -39,7 +39,7 @@ from viewkeeper.algebra.relations import (
     State,
 )
 from viewkeeper.algebra.schema import COUNT
-from viewkeeper.algebra.walk import nodes, rewrite
+from viewkeeper.algebra.walk import rewrite
 from viewkeeper.maintenance.id_diffs.diffs import Diff, DiffKind, named_by
 from viewkeeper.maintenance.id_diffs.ids import Subview
 
@@ -56,13 +56,11 @@ class Fate:
     deaths: bool
 
 
-def fate_of_groups(view: Subview, diffs: Sequence[Diff] | None) -> Fate:
-    """What the diffs of its input can do to the groups of an aggregate; `None`: anything."""
+def fate_of_groups(view: Subview, diffs: Sequence[Diff]) -> Fate:
+    """What the diffs of its input can do to the groups of an aggregate."""
     assert isinstance(view.plan, Aggregate)
     if not view.plan.keys:
         return Fate(births=False, deaths=False)
-    if diffs is None:
-        return Fate(births=True, deaths=True)
     grouping = {name for key in view.plan.keys for name in columns_of(key.expr)}
     kinds = {diff.schema.kind for diff in diffs}
     moves = any(d.schema.kind is DiffKind.UPDATE and grouping & set(d.schema.updated) for d in diffs)
@@ -79,8 +77,6 @@ def straight_from_the_tables(below: Subview, changed: Collection[str]) -> Relati
             return node
         return replace(node, at=State.DELTA) if node.table in changed else empty(node.columns)
 
-    if not any(isinstance(node, Scan) and node.table in changed for node in nodes(below.plan)):
-        return empty((*below.columns, SIGN))
     signed = weighted(rewrite(below.plan, changes))
     return projected(signed, (*same(below.columns), Named(SIGN, column(COUNT))))
 
@@ -93,8 +89,6 @@ def inserted_rows(below: Subview, diffs: Sequence[Diff]) -> Relation:
 
 def touched_rows(below: Subview, diffs: Sequence[Diff], inserted: Relation) -> Relation:
     """The rows of the pre-state that some diff names: their old values, new values, and whether gone."""
-    if not diffs:
-        return empty((*below.columns, *(NEW_PREFIX + name for name in below.columns), GONE))
     updates = [diff for diff in diffs if diff.schema.kind is DiffKind.UPDATE]
     rel: Relation = below.at(State.OLD)
     new: dict[str, list[tuple[Scalar, Scalar]]] = {name: [] for name in below.columns}
@@ -156,8 +150,6 @@ def _deletions(diffs: Sequence[Diff]) -> list[tuple[tuple[str, ...], Relation]]:
 def signed_changes(below: Subview, touched: Relation, inserted: Relation) -> Relation:
     """The touched rows as they were, negatively, and as they are; and the rows that are new."""
     columns = below.columns
-    if is_empty(touched):
-        return empty((*columns, SIGN))
     old = Project(touched, (*same(columns), _sign(-1)))
     alive = Filter(touched, not_(column(GONE)))
     new = Project(alive, (*(Named(name, column(NEW_PREFIX + name)) for name in columns), _sign(1)))

@@ -18,8 +18,8 @@ def union(view: Subview, diff: Diff, number: int) -> Iterator[Change]:
     if schema.kind is DiffKind.INSERT:
         yield inserted(view, diff.rows)
         return
-    rest = {"pre": _without(schema.pre, mark), "post": _without(schema.post, mark)}
-    new = replace(schema, relation=view.name, ids=(*schema.ids, mark), **rest)
+    before, after = _without(schema.pre, mark), _without(schema.post, mark)
+    new = replace(schema, relation=view.name, ids=(*schema.ids, mark), pre=before, post=after)
     others = (name for name in new.columns if name not in new.ids)
     ids = (*same(schema.ids), Named(mark, literal(number)))
     yield Change(new, projected(diff.rows, (*ids, *same(others))))
