@@ -84,7 +84,7 @@ class Kept:
         self.stored = store("stored", folded)
 
 
-@cases(250)
+@cases(100)
 @given(aggregates(), histories(batches=3))
 def test_state_is_exact_and_its_deltas_obey_the_law(aggregate: Aggregate, history: History) -> None:
     kept, rows = Kept(aggregate), history.rows

@@ -93,20 +93,34 @@ def _value(state: AggregateState, argument: Scalar | None) -> str:
     return f"__x{state.name(Part(Kind.COUNT, argument))[1:]}"
 
 
+def signed_rows(state: AggregateState, delta: Relation) -> Relation:
+    """δR: the group-by columns, f_i for every argument that is summed or counted, and cnt = ±1."""
+    return _signed(state, _prepared(state, delta))
+
+
 def _sums(state: AggregateState, prepared: Relation) -> Relation:
-    rows = _signed(state, prepared)
     totals = [Named(name, _total(state, part)) for part, name in state.names if not part.is_extreme]
-    return Aggregate(rows, same(state.keys), tuple(totals))
+    return Aggregate(_signed(state, prepared), same(state.keys), tuple(totals))
 
 
 def _signed(state: AggregateState, prepared: Relation) -> Relation:
-    """Rows with a sign: where values are summed, one per copy; where they are only counted, as they are."""
-    if not any(part.kind is Kind.SUM for part in state.parts):
+    """Values of deleted rows are negated where they are summed.
+
+    Where values are only counted, a row stands for all its copies and its sign for their number.
+    """
+    summed = {_value(state, part.argument) for part in state.parts if part.kind is Kind.SUM}
+    if not summed:
         return renamed(prepared, {COUNT: SIGN})
-    others = tuple(name for name in prepared.columns if name != COUNT)
-    sign = function("sign", column(COUNT))
+    gone = exp.LT(this=column(COUNT), expression=literal(0))
+    others = [name for name in prepared.columns if name != COUNT]
+    values = (Named(n, _negated_where(gone, column(n)) if n in summed else column(n)) for n in others)
+    sign = Named(SIGN, _negated_where(gone, literal(1)))
     copies = Named(COUNT, function("abs", column(COUNT)))
-    return Expand(projected(prepared, (*same(others), Named(SIGN, exp.cast(sign, "bigint")), copies)))
+    return Expand(projected(prepared, (*values, sign, copies)))
+
+
+def _negated_where(gone: Scalar, value: Scalar) -> Scalar:
+    return exp.Case(ifs=[exp.If(this=gone.copy(), true=exp.Neg(this=value.copy()))], default=value.copy())
 
 
 def _total(state: AggregateState, part: Part) -> Scalar:
@@ -114,10 +128,9 @@ def _total(state: AggregateState, part: Part) -> Scalar:
     if part.kind is Kind.ROWS:
         return _or_zero(function("sum", sign))
     value = column(_value(state, part.argument))
-    if part.kind is Kind.COUNT:
-        return _or_zero(function("sum", when(exp.not_(exp.Is(this=value, expression=exp.null())), sign)))
-    gone = exp.LT(this=sign, expression=literal(0))
-    return function("sum", exp.Case(ifs=[exp.If(this=gone, true=exp.Neg(this=value))], default=value.copy()))
+    if part.kind is Kind.SUM:
+        return function("sum", value)
+    return _or_zero(function("sum", when(exp.not_(exp.Is(this=value, expression=exp.null())), sign)))
 
 
 def _extremes(state: AggregateState, prepared: Relation, parts: tuple[Part, ...]) -> Relation:
