@@ -33,8 +33,23 @@ TABLES = {
 }
 KEYS = ("a", "b", "t", "a1", "a2", "b1", "r1", "t % 2", "a1 + t")
 MEASURES = (
-    "COUNT(*)", "COUNT(m)", "SUM(m)", "AVG(m)", "MIN(m)", "MAX(m)", "MIN(t)", "SUM(t)", "COUNT(t)", "MAX(a2)",
-    "SUM(m * t)", "SUM(r1)", "MIN(b1)", "SUM(m) FILTER (WHERE t > 1)", "MAX(x)", "COUNT(a1)", "SUM(x)",
+    "COUNT(*)",
+    "COUNT(m)",
+    "SUM(m)",
+    "AVG(m)",
+    "MIN(m)",
+    "MAX(m)",
+    "MIN(t)",
+    "SUM(t)",
+    "COUNT(t)",
+    "MAX(a2)",
+    "SUM(m * t)",
+    "SUM(r1)",
+    "MIN(b1)",
+    "SUM(m) FILTER (WHERE t > 1)",
+    "MAX(x)",
+    "COUNT(a1)",
+    "SUM(x)",
 )
 WHERE = ("m > 0", "t <= 2", "a2 = 1", "b1 IS NOT NULL", "x <> 0")
 
@@ -91,8 +106,11 @@ def facts(rng: Random, known: dict[str, TableSchema], count: int) -> list[Row]:
     nullable = {c.name: c.nullable for c in known["f"].columns}
     return [
         (
-            _value(rng, 0, 3, nullable["a"]), _value(rng, 0, 2, nullable["b"]), _value(rng, 1, 3, True),
-            _value(rng, -2, 3, True), rng.randint(0, 2),
+            _value(rng, 0, 3, nullable["a"]),
+            _value(rng, 0, 2, nullable["b"]),
+            _value(rng, 1, 3, True),
+            _value(rng, -2, 3, True),
+            rng.randint(0, 2),
         )
         for _ in range(count)
     ]
@@ -132,8 +150,12 @@ def view(rng: Random, known: dict[str, TableSchema], name: str, fine: bool = Fal
 
 
 def built(
-    known: dict[str, TableSchema], name: str, keys: Iterable[str], measures: Iterable[str],
-    where: Iterable[str] = (), joins: Iterable[str] = (),
+    known: dict[str, TableSchema],
+    name: str,
+    keys: Iterable[str],
+    measures: Iterable[str],
+    where: Iterable[str] = (),
+    joins: Iterable[str] = (),
 ) -> CubeView:
     """A cube view from SQL texts; dimensions are joined where a column of theirs is used."""
     plan = query(known, keys, measures, where, joins)
@@ -143,8 +165,11 @@ def built(
 
 
 def query(
-    known: dict[str, TableSchema], keys: Iterable[str], measures: Iterable[str],
-    where: Iterable[str] = (), joins: Iterable[str] = (),
+    known: dict[str, TableSchema],
+    keys: Iterable[str],
+    measures: Iterable[str],
+    where: Iterable[str] = (),
+    joins: Iterable[str] = (),
 ) -> Relation:
     keys, measures, where = tuple(keys), tuple(measures), tuple(where)
     used = {c.name for text in (*keys, *measures, *where) for c in expression(text).find_all(exp.Column)}
@@ -163,7 +188,9 @@ def query(
         tuple(Named(f"k{i}", expression(text)) for i, text in enumerate(keys)),
         tuple(Named(f"v{i}", expression(text)) for i, text in enumerate(measures)),
     )
-    return Project(grouped, tuple(Named(c, column(c)) for c in grouped.columns)) if grouped.columns else grouped
+    return (
+        Project(grouped, tuple(Named(c, column(c)) for c in grouped.columns)) if grouped.columns else grouped
+    )
 
 
 def _scan(known: dict[str, TableSchema], table: str) -> Scan:

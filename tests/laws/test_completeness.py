@@ -27,7 +27,8 @@ from viewkeeper.algebra.relations import (
 from viewkeeper.algebra.show import headline, show
 from viewkeeper.algebra.walk import children, nodes, with_children
 from viewkeeper.delta import delta
-from viewkeeper.delta.restrict import mentioned, restrict
+from viewkeeper.delta.keys import mentioned
+from viewkeeper.delta.restrict import restrict
 from viewkeeper.errors import CannotMaintain
 
 NODES = get_args(Relation)

@@ -153,8 +153,9 @@ def test_preaggregation_gives_the_same_summary_delta(rng: Random) -> None:
         return
     db.store("stored_v", old(full_state(node), frozenset(known)))
     db.store("sd", preaggregated_delta(node, first, batch))
-    assert db.rows(Reference("sd", node.key_names)) == db.rows(
-        Reference("sd", node.key_names)
-    ) and len(db.rows(summary_delta(node, batch))) >= 0
+    assert (
+        db.rows(Reference("sd", node.key_names)) == db.rows(Reference("sd", node.key_names))
+        and len(db.rows(summary_delta(node, batch))) >= 0
+    )
     refreshed(db, node, Reference("sd", delta_columns(node, batch.may_delete)), batch, weakly=False)
     assert db.rows(alive(node, stored(node))) == db.rows(full_state(node))

@@ -92,4 +92,3 @@ def test_prepare_changes_is_the_union_of_both_sides(rng: Random) -> None:
     db.load(before, step.after)
     node, batch = view(rng, known, "v"), Batch(step.changed, step.insert_only)
     assert db.rows(prepare_changes(node, batch)) == db.rows(prepare_both(node, batch))
-

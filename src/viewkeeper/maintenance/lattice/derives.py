@@ -23,11 +23,12 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from viewkeeper.algebra.expressions import Named, Scalar, column, columns_of
+from viewkeeper.delta.functions import Kind
 from viewkeeper.maintenance.lattice.cube_view import CubeView, Dimension, Refusal, short
 from viewkeeper.maintenance.lattice.hierarchy import closure, dependencies
 from viewkeeper.maintenance.lattice.measures import Refused
 from viewkeeper.maintenance.summary_delta.prepare import argument_of, times, when_not_null
-from viewkeeper.maintenance.summary_delta.state import ROWS, Kind, StateColumn, state_columns
+from viewkeeper.maintenance.summary_delta.state import ROWS, StateColumn, state_columns
 
 
 @dataclass(frozen=True)

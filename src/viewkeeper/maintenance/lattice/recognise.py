@@ -25,7 +25,7 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.maintenance.lattice.cube_view import CubeView, Refusal
-from viewkeeper.maintenance.lattice.measures import Refused, canonical_measure
+from viewkeeper.maintenance.lattice.measures import Refused, distributive
 from viewkeeper.maintenance.lattice.star import Occurrence, Star, star
 
 
@@ -71,7 +71,7 @@ def _cube_view(rel: Relation, schemas: Mapping[str, TableSchema], name: str) -> 
     found = star(block.scans, block.conditions)
     keys = tuple(Named(k.name, found.canonical(block.over(k.expr))) for k in aggregate.keys)
     measures = tuple(
-        Named(m.name, canonical_measure(found.canonical(block.over(m.expr)))) for m in aggregate.aggregates
+        Named(m.name, distributive(found.canonical(block.over(m.expr)))) for m in aggregate.aggregates
     )
     where = _where(found, block)
     return CubeView(

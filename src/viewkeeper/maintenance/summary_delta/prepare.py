@@ -29,9 +29,10 @@ from viewkeeper.algebra.expressions import Named, Scalar, column, literal, same
 from viewkeeper.algebra.relations import Aggregate, Consolidate, Relation, Scan, State
 from viewkeeper.algebra.schema import COUNT
 from viewkeeper.algebra.walk import rewrite
+from viewkeeper.delta.functions import Kind
 from viewkeeper.delta.rules import delta
 from viewkeeper.maintenance.lattice.cube_view import CubeView, source
-from viewkeeper.maintenance.summary_delta.state import ROWS, Kind, StateColumn, extremes, state_columns
+from viewkeeper.maintenance.summary_delta.state import ROWS, StateColumn, extremes, state_columns
 
 ONE: Scalar = literal(1)
 SIGN: Scalar = column(COUNT)

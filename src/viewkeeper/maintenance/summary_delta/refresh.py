@@ -39,10 +39,10 @@ from viewkeeper.algebra.expressions import (
     same,
 )
 from viewkeeper.algebra.relations import Aggregate, Join, JoinKind, Relation
+from viewkeeper.delta.functions import Kind
 from viewkeeper.maintenance.lattice.cube_view import CubeView
 from viewkeeper.maintenance.summary_delta.prepare import Batch
 from viewkeeper.maintenance.summary_delta.state import (
-    Kind,
     StateColumn,
     counter,
     extremes,

@@ -6,36 +6,29 @@
     MIN(e), MAX(e)   COUNT(e), the extreme        __min_e     MIN     NULL where COUNT(e) = 0
 
 State columns are named by what they hold, so that views which need the same one have it under the same
-name. Where e cannot be NULL, COUNT(e) is COUNT(*) and is not stored twice.
+name. Where e cannot be NULL, COUNT(e) is COUNT(*) and is not stored twice. Which state a function needs
+is said once, in `delta/functions.py`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import Enum
 
 from sqlglot import exp
 
 from viewkeeper.algebra.build import projected
 from viewkeeper.algebra.expressions import Named, Scalar, column, function, literal, replace_columns
 from viewkeeper.algebra.relations import Aggregate, Relation
-from viewkeeper.maintenance.lattice.cube_view import CubeView, is_never_null, short
+from viewkeeper.delta.functions import Kind, Part
+from viewkeeper.maintenance.lattice.cube_view import CubeView, is_never_null
+from viewkeeper.maintenance.lattice.measures import decomposed
 from viewkeeper.sql.render import render_expression
 from viewkeeper.storage.relation import MergeSpec, Operator
 
 ROWS = "__rows"
 """The state column that holds COUNT(*) of a group."""
-
-
-class Kind(Enum):
-    ROWS = "rows"
-    COUNT = "n"
-    SUM = "sum"
-    MIN = "min"
-    MAX = "max"
 
 
 @dataclass(frozen=True)
@@ -73,10 +66,10 @@ STAR = StateColumn(Kind.ROWS)
 
 
 def slug(expr: Scalar) -> str:
-    """A short name for an expression; one that is no column of the fact table gets a mark of its own."""
+    """A short name: `qty`, `stores_storeID_region`; what is no column gets a mark of its own."""
     text = expr.sql()
-    words = re.sub(r"\W+", "_", " ".join(short(part) for part in text.replace('"', "").split())).strip("_")
-    if isinstance(expr, exp.Column) and words == expr.name:
+    words = re.sub(r"\W+", "_", text).strip("_")
+    if isinstance(expr, exp.Column):
         return words
     return f"{words[:24].strip('_')}_{hashlib.sha1(text.encode()).hexdigest()[:6]}"
 
@@ -85,27 +78,26 @@ def state_columns(view: CubeView) -> tuple[StateColumn, ...]:
     """The state that makes the view's aggregates maintainable, COUNT(*) first, each column once."""
     found = dict.fromkeys([STAR])
     for measure in view.all_measures:
-        found.update(dict.fromkeys(_state_of(view, measure.expr)))
+        for _, part in decomposed(measure.expr).parts:
+            found.update(dict.fromkeys((counter(view, part.argument), of_part(view, part))))
     return tuple(found)
 
 
-def _state_of(view: CubeView, call: Scalar) -> Iterator[StateColumn]:
-    argument = call.this
-    yield counter(view, argument)
-    match call:
-        case exp.Sum() | exp.Avg():
-            yield StateColumn(Kind.SUM, argument)
-        case exp.Min():
-            yield StateColumn(Kind.MIN, argument)
-        case exp.Max():
-            yield StateColumn(Kind.MAX, argument)
+def of_part(view: CubeView, part: Part) -> StateColumn:
+    counts = part.kind in (Kind.ROWS, Kind.COUNT)
+    return counter(view, part.argument) if counts else StateColumn(part.kind, _bare(part.argument))
 
 
 def counter(view: CubeView, argument: Scalar | None) -> StateColumn:
     """The column that counts the values of an expression that are not NULL."""
-    if argument is None or isinstance(argument, exp.Star) or is_never_null(view, argument):
+    if argument is None or is_never_null(view, argument.unnest()):
         return STAR
-    return StateColumn(Kind.COUNT, argument)
+    return StateColumn(Kind.COUNT, _bare(argument))
+
+
+def _bare(argument: Scalar | None) -> Scalar | None:
+    """Without the parentheses around the whole, so that equal arguments are equal."""
+    return None if argument is None else argument.unnest()
 
 
 def extremes(view: CubeView) -> tuple[StateColumn, ...]:
@@ -127,21 +119,16 @@ def delta_columns(view: CubeView, may_delete: bool) -> tuple[str, ...]:
 
 def final(view: CubeView, call: Scalar) -> Scalar:
     """A measure's value from the state columns."""
-    argument = call.this
-    count = column(counter(view, argument).name)
-    match call:
-        case exp.Count():
-            return count
-        case exp.Sum():
-            value: Scalar = column(StateColumn(Kind.SUM, argument).name)
-        case exp.Avg():
-            value = exp.Div(this=column(StateColumn(Kind.SUM, argument).name), expression=count.copy())
-        case exp.Min():
-            value = column(StateColumn(Kind.MIN, argument).name)
-        case _:
-            value = column(StateColumn(Kind.MAX, argument).name)
-    some = exp.GT(this=count.copy(), expression=literal(0))
-    return exp.Case(ifs=[exp.If(this=some, true=value)])
+    return decomposed(call).final(lambda part: _value(view, part)).unnest()
+
+
+def _value(view: CubeView, part: Part) -> Scalar:
+    """SUM, MIN and MAX are NULL where COUNT(e) is 0, whatever is stored."""
+    state = of_part(view, part)
+    if state.kind in (Kind.ROWS, Kind.COUNT):
+        return column(state.name)
+    some = exp.GT(this=column(counter(view, part.argument).name), expression=literal(0))
+    return exp.Case(ifs=[exp.If(this=some, true=column(state.name))])
 
 
 def final_outputs(view: CubeView) -> tuple[Named, ...]:
