@@ -283,14 +283,15 @@ def _equal_ids(on: Scalar, left: Subview, right: Subview) -> dict[str, str]:
         mine, theirs = pair
         if theirs in left.ids:
             mine, theirs = theirs, mine
-        if mine in left.ids and theirs in right.ids and _same_type(left.types, mine, right.types, theirs):
-            merged.setdefault(theirs, mine)
+        is_free = theirs not in merged and mine not in merged.values()
+        if mine in left.ids and theirs in right.ids and is_free and _same_type(left, mine, right, theirs):
+            merged[theirs] = mine
     return merged
 
 
-def _same_type(left: Mapping[str, str], mine: str, right: Mapping[str, str], theirs: str) -> bool:
-    kind = left.get(mine, "")
-    return kind not in ("", "exact", "float", "double", "real") and kind == right.get(theirs)
+def _same_type(left: Subview, mine: str, right: Subview, theirs: str) -> bool:
+    kind = left.types.get(mine, "")
+    return kind not in ("", "exact", "float", "double", "real") and kind == right.types.get(theirs)
 
 
 def _renamed_components(view: Subview, names: Mapping[str, str]) -> tuple[Component, ...]:

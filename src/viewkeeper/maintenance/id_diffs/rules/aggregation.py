@@ -64,9 +64,9 @@ def recomputation(view: Subview, groups: Relation, now: Relation, fate: Fate) ->
         yield deleted(view, named_by(groups, now, view.ids, JoinKind.ANTI))
     if fate.births:
         yield inserted(view, Join(now, old, JoinKind.ANTI, on))
-    schema = DiffSchema(DiffKind.UPDATE, view.name, view.ids, names, names, names)
+    schema = DiffSchema(DiffKind.UPDATE, view.name, view.ids, names, names, fate.updated)
     both = Join(now, old, JoinKind.INNER, on)
-    yield Change(schema, truly_changed(in_order(both, schema), schema, names))
+    yield Change(schema, truly_changed(in_order(both, schema), schema, fate.updated))
 
 
 def _aggregate(view: Subview) -> Aggregate:

@@ -90,10 +90,10 @@ def sums(view: Subview, beside: Relation, fate: Fate) -> Iterator[Change]:
         gone = delete_schema(view.name, view.ids, view.attributes)
         yield Change(gone, in_order(filtered(beside, and_(exists, not_(left))), gone))
     names = view.attributes
-    schema = DiffSchema(DiffKind.UPDATE, view.name, view.ids, names, names, names)
+    schema = DiffSchema(DiffKind.UPDATE, view.name, view.ids, names, names, fate.updated)
     alive = filtered(beside, and_(exists, left) if fate.deaths else exists)
     after = projected(alive, (*new, *same(pre(name) for name in names)))
-    yield Change(schema, truly_changed(in_order(after, schema), schema, names))
+    yield Change(schema, truly_changed(in_order(after, schema), schema, fate.updated))
 
 
 def _new_value(item: Named, plan: Aggregate) -> Named:

@@ -50,21 +50,28 @@ GONE = "__gone"
 
 @dataclass(frozen=True)
 class Fate:
-    """Whether groups can begin or cease to exist: not if all diffs update other than grouping columns."""
+    """What diffs can do to groups: begin or end their existence, and update some of their aggregates.
+
+    Diffs that update other than grouping columns do neither of the first, and reach only the
+    aggregates that look at those columns.
+    """
 
     births: bool
     deaths: bool
+    updated: tuple[str, ...]
 
 
 def fate_of_groups(view: Subview, diffs: Sequence[Diff]) -> Fate:
     """What the diffs of its input can do to the groups of an aggregate."""
     assert isinstance(view.plan, Aggregate)
-    if not view.plan.keys:
-        return Fate(births=False, deaths=False)
     grouping = {name for key in view.plan.keys for name in columns_of(key.expr)}
     kinds = {diff.schema.kind for diff in diffs}
-    moves = any(d.schema.kind is DiffKind.UPDATE and grouping & set(d.schema.updated) for d in diffs)
-    return Fate(births=moves or DiffKind.INSERT in kinds, deaths=moves or DiffKind.DELETE in kinds)
+    updated = {name for d in diffs if d.schema.kind is DiffKind.UPDATE for name in d.schema.updated}
+    births = bool(grouping & updated) or DiffKind.INSERT in kinds
+    deaths = bool(grouping & updated) or DiffKind.DELETE in kinds
+    calls = view.plan.aggregates
+    reached = (item.name for item in calls if births or deaths or columns_of(item.expr) & updated)
+    return Fate(births and bool(view.plan.keys), deaths and bool(view.plan.keys), tuple(reached))
 
 
 def straight_from_the_tables(below: Subview, changed: Collection[str]) -> Relation:

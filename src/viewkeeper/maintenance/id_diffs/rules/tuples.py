@@ -23,14 +23,11 @@ from viewkeeper.maintenance.id_diffs.rules.join import condition, join
 def tuple_join(view: Subview, diff: Diff, side: int) -> Iterator[Change]:
     """The diffs of `join`, completed to all IDs of the pairs; an insertion is complete already."""
     for change in join(view, diff, side):
-        yield change if _is_complete(view, change) else _completed(view, change, diff, side)
-
-
-def _is_complete(view: Subview, change: Change) -> bool:
-    return set(change.schema.ids) == set(view.ids)
+        yield change if change.schema.kind is DiffKind.INSERT else _completed(view, change, diff, side)
 
 
 def _completed(view: Subview, change: Change, diff: Diff, side: int) -> Change:
+    """A diff that passed, joined with the other side; one that names lost pairs is left as it is."""
     schema, other, on = diff.schema, view.inputs[1 - side], condition(view)
     before = change.schema.kind is DiffKind.DELETE
     known = schema.known_before if before else schema.known_after
