@@ -96,9 +96,7 @@ def play(wh: Warehouse, rows: int, as_json: bool) -> bool:
 def narrate(wh: Warehouse, rows: int, day: retail.Day, steps: Steps, report: Any, checks: list[Any]) -> None:
     out = console()
     inserted = f"{day.inserted:,} sales inserted ({day.sold_earlier:,} of earlier dates)"
-    out.print(
-        f"\n[bold]A retail warehouse[/] of {rows:,} sales and four summary tables, and a day of changes:"
-    )
+    out.print(f"\n[bold]A retail warehouse[/] of {rows:,} sales, four summary tables, one day of changes:")
     out.print(f"{inserted}, {day.taken_back:,} deleted.\n")
     steps.show()
     out.print("[bold]What the refresh did[/]")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -21,9 +22,10 @@ CONFLICT = 4
 
 
 def open_warehouse(path: str) -> Warehouse:
-    """Imported late: `viewkeeper --help` must not wait for Spark."""
+    """Imported late, so that a mistake in the usage is told at once."""
     import viewkeeper
 
+    warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
     return viewkeeper.open(path)
 
 
