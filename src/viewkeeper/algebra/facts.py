@@ -52,17 +52,47 @@ class Dependency:
     on: str
 
 
+class _Facts:
+    """Facts of many nodes over the same tables, each derived once."""
+
+    def __init__(self, schemas: Schemas) -> None:
+        self.schemas = schemas
+        self._keys: dict[Relation, frozenset[Names]] = {}
+        self._dependencies: dict[Relation, frozenset[Dependency]] = {}
+
+    def keys(self, rel: Relation) -> frozenset[Names]:
+        if rel not in self._keys:
+            dependencies = self.dependencies(rel)
+            reduced = {_reduced(key, dependencies) for key in _keys(rel, self)}
+            self._keys[rel] = frozenset(k for k in reduced if not any(other < k for other in reduced))
+        return self._keys[rel]
+
+    def dependencies(self, rel: Relation) -> frozenset[Dependency]:
+        if rel not in self._dependencies:
+            own = {
+                Dependency(key, name) for key in _keys(rel, self) for name in rel.columns if name not in key
+            }
+            self._dependencies[rel] = frozenset(own | _inherited(rel, self))
+        return self._dependencies[rel]
+
+    def determines(self, rel: Relation, names: Iterable[str]) -> bool:
+        reach = closure(frozenset(names), self.dependencies(rel))
+        return any(key <= reach for key in self.keys(rel))
+
+
 def keys(rel: Relation, schemas: Schemas) -> frozenset[Names]:
     """Minimal keys of the plan."""
-    dependencies = functional_dependencies(rel, schemas)
-    reduced = {_reduced(key, dependencies) for key in _keys(rel, schemas)}
-    return frozenset(k for k in reduced if not any(other < k for other in reduced))
+    return _Facts(schemas).keys(rel)
+
+
+def functional_dependencies(rel: Relation, schemas: Schemas) -> frozenset[Dependency]:
+    """Dependencies that keys, equalities and computed columns imply."""
+    return _Facts(schemas).dependencies(rel)
 
 
 def determines(rel: Relation, names: Iterable[str], schemas: Schemas) -> bool:
     """Whether no two rows of the plan agree on these columns."""
-    reach = closure(frozenset(names), functional_dependencies(rel, schemas))
-    return any(key <= reach for key in keys(rel, schemas))
+    return _Facts(schemas).determines(rel, names)
 
 
 def closure(names: Names, dependencies: Iterable[Dependency]) -> Names:
@@ -86,30 +116,30 @@ def _reduced(key: Names, dependencies: frozenset[Dependency]) -> Names:
     return key
 
 
-def _keys(rel: Relation, schemas: Schemas) -> frozenset[Names]:
+def _keys(rel: Relation, facts: _Facts) -> frozenset[Names]:
     everything = frozenset(rel.columns)
     match rel:
         case Scan():
-            return _scan_keys(rel, schemas)
+            return _scan_keys(rel, facts)
         case Values():
             return frozenset([frozenset()]) if len(rel.rows) <= 1 else frozenset()
         case Filter() | Consolidate() | Negate():
-            return keys(rel.child, schemas)
+            return facts.keys(rel.child)
         case Project():
-            return frozenset(k for key in keys(rel.child, schemas) for k in _renamed(key, rel.outputs))
+            return frozenset(k for key in facts.keys(rel.child) for k in _renamed(key, rel.outputs))
         case Join():
-            return _join_keys(rel, schemas)
+            return _join_keys(rel, facts)
         case Aggregate():
             return frozenset([frozenset(rel.key_names)])
         case Distinct() | Affected():
-            inner = keys(rel.child, schemas) if isinstance(rel, Distinct) else frozenset()
+            inner = facts.keys(rel.child) if isinstance(rel, Distinct) else frozenset()
             return inner | {everything}
         case Difference() | Intersection():
-            return keys(rel.left, schemas) | (frozenset() if rel.all else {everything})
+            return facts.keys(rel.left) | (frozenset() if rel.all else {everything})
         case Window():
-            return keys(rel.child, schemas) | _row_numbers(rel)
+            return facts.keys(rel.child) | _row_numbers(rel)
         case TopK():
-            return frozenset([frozenset()]) if rel.limit <= 1 else keys(rel.child, schemas)
+            return frozenset([frozenset()]) if rel.limit <= 1 else facts.keys(rel.child)
         case Fixpoint():
             return frozenset([everything]) if rel.distinct else frozenset()
         case Reference() | UnionAll() | Lateral() | Expand():
@@ -118,8 +148,8 @@ def _keys(rel: Relation, schemas: Schemas) -> frozenset[Names]:
             assert_never(rel)
 
 
-def _scan_keys(scan: Scan, schemas: Schemas) -> frozenset[Names]:
-    schema = schemas.get(scan.table)
+def _scan_keys(scan: Scan, facts: _Facts) -> frozenset[Names]:
+    schema = facts.schemas.get(scan.table)
     if schema is None or not schema.key:
         return frozenset()
     bound = {b.source.name.lower(): b.name for b in scan.bound}
@@ -140,15 +170,15 @@ def _renamed(key: Names, outputs: tuple[Named, ...]) -> Iterable[Names]:
         yield frozenset(new[name] for name in key)
 
 
-def _join_keys(join: Join, schemas: Schemas) -> frozenset[Names]:
-    left = keys(join.left, schemas)
+def _join_keys(join: Join, facts: _Facts) -> frozenset[Names]:
+    left = facts.keys(join.left)
     if join.kind in (JoinKind.SEMI, JoinKind.ANTI):
         return left
-    right = keys(join.right, schemas)
+    right = facts.keys(join.right)
     result = {a | b for a in left for b in right}
-    if join.kind in (JoinKind.INNER, JoinKind.LEFT) and _matches_once(join, join.right, schemas):
+    if join.kind in (JoinKind.INNER, JoinKind.LEFT) and _matches_once(join, join.right, facts):
         result |= left
-    if join.kind in (JoinKind.INNER, JoinKind.RIGHT) and _matches_once(join, join.left, schemas):
+    if join.kind in (JoinKind.INNER, JoinKind.RIGHT) and _matches_once(join, join.left, facts):
         result |= right
     if join.kind is not JoinKind.INNER:
         result = {key for key in result if key or len(result) == 1}
@@ -162,10 +192,10 @@ def _single(join: Join, left: frozenset[Names], right: frozenset[Names]) -> bool
     return both and join.kind is not JoinKind.FULL
 
 
-def _matches_once(join: Join, side: Relation, schemas: Schemas) -> bool:
+def _matches_once(join: Join, side: Relation, facts: _Facts) -> bool:
     """Whether each row of the other side meets at most one row of this side."""
     fixed = _equated(join.on, frozenset(side.columns))
-    return determines(side, fixed, schemas)
+    return facts.determines(side, fixed)
 
 
 def _equated(on: Scalar, mine: Names) -> Names:
@@ -180,25 +210,19 @@ def _equated(on: Scalar, mine: Names) -> Names:
     return frozenset(found)
 
 
-def functional_dependencies(rel: Relation, schemas: Schemas) -> frozenset[Dependency]:
-    """Dependencies that keys, equalities and computed columns imply."""
-    own = {Dependency(key, name) for key in _keys(rel, schemas) for name in rel.columns if name not in key}
-    return frozenset(own | _inherited(rel, schemas))
-
-
-def _inherited(rel: Relation, schemas: Schemas) -> set[Dependency]:
+def _inherited(rel: Relation, facts: _Facts) -> set[Dependency]:
     match rel:
         case Filter():
-            return {*functional_dependencies(rel.child, schemas), *_equalities(rel.condition)}
+            return {*facts.dependencies(rel.child), *_equalities(rel.condition)}
         case Join(kind=JoinKind.INNER):
-            left = functional_dependencies(rel.left, schemas)
-            return {*left, *functional_dependencies(rel.right, schemas), *_equalities(rel.on)}
+            left = facts.dependencies(rel.left)
+            return {*left, *facts.dependencies(rel.right), *_equalities(rel.on)}
         case Join(kind=JoinKind.LEFT | JoinKind.SEMI | JoinKind.ANTI):
-            return set(functional_dependencies(rel.left, schemas))
+            return set(facts.dependencies(rel.left))
         case Project():
-            return _projected(functional_dependencies(rel.child, schemas), rel.outputs)
+            return _projected(facts.dependencies(rel.child), rel.outputs)
         case Window() | TopK() | Distinct() | Lateral() | Negate() | Consolidate():
-            return set(functional_dependencies(rel.child, schemas))
+            return set(facts.dependencies(rel.child))
         case _:
             return set()
 

@@ -90,8 +90,6 @@ def is_aggregate_call(node: exp.Expr) -> bool:
         return False
     if isinstance(call, exp.AggFunc):
         return True
-    if isinstance(call, exp.Any):
-        return not isinstance(call.parent, exp.Binary) and call.find(exp.Query, exp.Tuple) is None
     return isinstance(call, exp.Anonymous) and call_name(call) in _AGGREGATE_NAMES
 
 
@@ -140,7 +138,7 @@ def is_chance(node: exp.Expr) -> bool:
         return True
     if call_name(node) == "unix_timestamp" or isinstance(node, exp.StrToUnix):
         return node.this is None or isinstance(node.this, exp.CurrentTimestamp)
-    return isinstance(node, exp.Anonymous) and call_name(node) in _CHANCE_NAMES
+    return call_name(node) in _CHANCE_NAMES
 
 
 def is_random(node: exp.Expr) -> bool:

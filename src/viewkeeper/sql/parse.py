@@ -25,6 +25,7 @@ from viewkeeper.algebra.relations import MalformedPlan, Project, Relation
 from viewkeeper.algebra.schema import HIDDEN_PREFIX, is_hidden
 from viewkeeper.errors import InvalidName, InvalidSQL, NotDeterministic
 from viewkeeper.sql.aggregates import call_name, is_chance
+from viewkeeper.sql.canonical import canonical
 from viewkeeper.sql.catalog import Catalog
 from viewkeeper.sql.context import Answer, Context
 from viewkeeper.sql.query import translate
@@ -46,7 +47,7 @@ class ViewQuery:
 
 
 def parse_view(sql: str, catalog: Catalog) -> ViewQuery:
-    query = parse_query(sql)
+    query = canonical(parse_query(sql))
     check_deterministic(query)
     _check_aliases(query)
     context = Context(catalog)
@@ -123,12 +124,26 @@ def check_deterministic(tree: exp.Expr) -> None:
             )
 
 
-def _survives_writing(query: exp.Query) -> bool:
-    """Whether the text that sqlglot writes for the query means the query again."""
+def _survives_writing(node: exp.Expr) -> bool:
+    """Whether the text that sqlglot writes for each function means that function again."""
+    if isinstance(node, (exp.Func, exp.WithinGroup)) and node.find(exp.Query) is None:
+        return _reads_back(node)
+    return all(_survives_writing(child) for child in node.iter_expressions())
+
+
+def _reads_back(node: exp.Expr) -> bool:
     try:
-        return sqlglot.parse_one(query.sql(dialect="spark"), dialect="spark") == query
+        again = sqlglot.parse_one(f"SELECT {node.sql(dialect='spark')}", dialect="spark")
     except SqlglotError:
         return False
+    return again.expressions[0].transform(_plain_cast) == node.transform(_plain_cast)
+
+
+def _plain_cast(node: exp.Expr) -> exp.Expr:
+    """DATE '…' and CAST('…' AS DATE) are the same; so are a column's name with and without quotes."""
+    if isinstance(node, exp.Cast):
+        return exp.Cast(this=node.this, to=node.to)
+    return exp.to_identifier(node.name) if isinstance(node, exp.Identifier) else node
 
 
 def reserved(name: str) -> InvalidName:

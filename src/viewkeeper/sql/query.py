@@ -18,7 +18,7 @@ from viewkeeper.errors import InvalidSQL
 from viewkeeper.sql.block import Domain
 from viewkeeper.sql.context import Answer, Context
 from viewkeeper.sql.limits import limited
-from viewkeeper.sql.scope import Field, Scope, Untranslatable
+from viewkeeper.sql.scope import Field, NeedsDomain, Scope, Untranslatable
 
 
 def translate(
@@ -71,6 +71,8 @@ def _set_operation(context: Context, node: exp.SetOperation, domain: Domain | No
         raise Untranslatable("a set operation by name")
     left = translate(context, node.this, domain)
     right = translate(context, node.expression, domain)
+    if domain is None and (left.links or right.links):
+        raise NeedsDomain(Scope(parent=context.parent))
     if len(left.names) != len(right.names):
         raise InvalidSQL(
             "The two sides of a set operation have different numbers of columns.",

@@ -27,7 +27,7 @@ from viewkeeper.algebra.relations import (
     UnionAll,
 )
 from viewkeeper.algebra.walk import children, nodes
-from viewkeeper.errors import InvalidSQL
+from viewkeeper.errors import InvalidSQL, UnknownColumn
 from viewkeeper.sql.block import Domain
 from viewkeeper.sql.context import Answer, Context
 from viewkeeper.sql.scope import Untranslatable
@@ -66,7 +66,12 @@ class _Shared:
 
         if self.answer is not None:
             return user.apart(self.answer)
-        answer = translate(self.context.inside(None), self.cte.this)
+        try:
+            answer = translate(self.context.inside(None), self.cte.this)
+        except UnknownColumn:
+            if self.context.parent is None:
+                raise
+            raise Untranslatable("a correlated common table expression") from None
         self.answer = _with_names(answer, self.cte)
         return self.answer
 

@@ -39,6 +39,9 @@ def semi_join(block: Block, part: exp.Expr) -> bool:
     if not isinstance(test, exp.Exists) or not isinstance(test.this, exp.Query):
         return False
     answer = correlated(block, _bare(test.this), keep_pending=True)
+    if answer.late is not None:
+        block.filter(exp.false() if negated else exp.true())
+        return True
     block.join(answer.rel, JoinKind.ANTI if negated else JoinKind.SEMI, join_condition(answer))
     return True
 
