@@ -28,6 +28,7 @@ from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.algebra.walk import nodes
 from viewkeeper.maintenance.id_diffs.caches import Caches, Source
 from viewkeeper.maintenance.id_diffs.diffs import Diff, DiffKind, DiffSchema, named_by, pre
+from viewkeeper.maintenance.id_diffs.gather import gathered
 from viewkeeper.maintenance.id_diffs.ids import Subview, subviews
 from viewkeeper.maintenance.id_diffs.rules.aggregation import (
     computed_again,
@@ -92,9 +93,13 @@ def instantiate(
     changed: Collection[str] | None = None,
     *,
     tuple_based: bool = False,
+    gather: bool = True,
 ) -> RuleDag:
-    """The rules for the base-table diffs in `changed`, by default all of them."""
-    book = _Book(top, schemas, caches, changed, tuple_based)
+    """The rules for the base-table diffs in `changed`, by default all of them.
+
+    `gather`: diffs of stored relations that can be one are one.
+    """
+    book = _Book(top, schemas, caches, changed, tuple_based, gather)
     for view in subviews(top):
         book.diffs[view.name] = book.propagate(view)
     return RuleDag(top, tuple(book.rules), tuple(book.all_base))
@@ -109,6 +114,7 @@ class _Book:
     caches: Caches
     changed: Collection[str] | None
     tuple_based: bool
+    gather: bool
     rules: list[Rule] = field(default_factory=list)
     diffs: dict[str, tuple[Diff, ...]] = field(default_factory=dict)
 
@@ -125,6 +131,8 @@ class _Book:
 
     def record(self, subview: str, changes: Iterable[Change], blocking: bool = False) -> tuple[Diff, ...]:
         diffs = []
+        if self.gather and (subview in self.caches.stored or subview == self.top.name):
+            changes = gathered(changes)
         for change in changes:
             if is_empty(change.query):
                 continue
