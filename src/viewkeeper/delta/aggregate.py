@@ -15,7 +15,8 @@ from dataclasses import replace
 
 from viewkeeper.algebra.build import minus, projected
 from viewkeeper.algebra.relations import Aggregate, Relation
-from viewkeeper.delta.restrict import mentioned, restrict_by
+from viewkeeper.delta.keys import mentioned
+from viewkeeper.delta.restrict import restrict_by
 from viewkeeper.delta.states import Input
 
 

@@ -12,7 +12,8 @@ from dataclasses import replace
 
 from viewkeeper.algebra.build import minus, union_all
 from viewkeeper.algebra.relations import Difference, Intersection, Relation
-from viewkeeper.delta.restrict import mentioned, restrict
+from viewkeeper.delta.keys import mentioned
+from viewkeeper.delta.restrict import restrict
 from viewkeeper.delta.states import Input
 
 

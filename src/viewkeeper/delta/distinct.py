@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from viewkeeper.algebra.build import minus
 from viewkeeper.algebra.relations import Distinct, Relation
-from viewkeeper.delta.restrict import mentioned, restrict
+from viewkeeper.delta.keys import mentioned
+from viewkeeper.delta.restrict import restrict
 from viewkeeper.delta.states import Input
 
 

@@ -9,10 +9,10 @@ cannot be pushed stays as a semi-join where it got stuck, which is never wrong.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TypeAlias, assert_never
 
-from viewkeeper.algebra.build import affected, empty, fresh, is_empty, projected, renamed
+from viewkeeper.algebra.build import empty, fresh, is_empty, projected, renamed
 from viewkeeper.algebra.expressions import (
     Named,
     Scalar,
@@ -47,6 +47,7 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.walk import children, with_children
 from viewkeeper.delta.equalities import Equality, equalities, through
+from viewkeeper.delta.keys import mentioned, without_renaming
 
 Pair: TypeAlias = tuple[Scalar, str]
 """An expression over the restricted relation, and the key column that it must match."""
@@ -68,14 +69,6 @@ def restrict_by(rel: Relation, keys: Relation, pairs: Pairs) -> Relation:
     if is_empty(rel) or is_empty(keys):
         return empty(rel.columns)
     return _pushed(rel, keys, pairs) if pairs else rel
-
-
-def mentioned(delta: Relation, columns: Iterable[str]) -> Relation:
-    """The values of some columns that a delta mentions."""
-    columns = tuple(columns)
-    if isinstance(delta, Affected):
-        return delta if columns == delta.columns else Affected(delta.child, columns)
-    return affected(delta, columns)
 
 
 def partners_of_left(right: Relation, left: Relation, on: Scalar, *, also_scans: bool = False) -> Relation:
@@ -140,9 +133,10 @@ def _pushed(rel: Relation, keys: Relation, pairs: Pairs) -> Relation:
 
 def _semi_join(rel: Relation, keys: Relation, pairs: Pairs) -> Relation:
     wanted = mentioned(keys, dict.fromkeys(theirs for _, theirs in pairs))
-    other = {name: fresh(f"{name}_k", rel.columns) for name in wanted.columns}
-    on = conjunction(same_or_both_null(mine, column(other[theirs])) for mine, theirs in pairs)
-    return Join(rel, renamed(wanted, other), JoinKind.SEMI, on)
+    own, names = without_renaming(wanted)
+    other = {name: fresh(f"{name}_k", rel.columns) for name in own.columns}
+    on = conjunction(same_or_both_null(mine, column(other[names[theirs]])) for mine, theirs in pairs)
+    return Join(rel, renamed(own, other), JoinKind.SEMI, on)
 
 
 def _below(

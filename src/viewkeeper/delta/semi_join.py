@@ -15,7 +15,8 @@ from __future__ import annotations
 from viewkeeper.algebra.build import joined, minus, union_all
 from viewkeeper.algebra.expressions import columns_of
 from viewkeeper.algebra.relations import Join, JoinKind, Relation
-from viewkeeper.delta.restrict import mentioned, partners_of_left, partners_of_right
+from viewkeeper.delta.keys import mentioned
+from viewkeeper.delta.restrict import partners_of_left, partners_of_right
 from viewkeeper.delta.states import Input
 
 

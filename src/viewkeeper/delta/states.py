@@ -8,11 +8,13 @@ at NEW, so that a plan over it is one subtree, evaluated once.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from viewkeeper.algebra.build import is_empty, minus
-from viewkeeper.algebra.relations import Relation, Scan, State
+from viewkeeper.algebra.build import is_empty, negated, union_all
+from viewkeeper.algebra.relations import Negate, Relation, Scan, State, UnionAll
 from viewkeeper.algebra.walk import rewrite
 
 
@@ -32,9 +34,25 @@ class Input:
         """The old state of a part of the new one: `part ⊎ −δ`.
 
         The part must hold every row that the delta mentions. Taking the delta back is cheaper than
-        evaluating the input a second time at OLD.
+        evaluating the input a second time at OLD. Where the delta is `part − was`, as after a rule
+        like this one below, nothing but `was` remains.
         """
-        return part if self.is_unchanged else minus(part, self.delta)
+        back = Counter(_terms(negated(self.delta)))
+        if back[negated(part)] > 0:
+            back[negated(part)] -= 1
+            return union_all(back.elements(), part.columns)
+        return union_all((part, *back.elements()), part.columns)
+
+
+def _terms(rel: Relation) -> Iterator[Relation]:
+    """The terms of a sum, a minus sign over a sum given to each of them."""
+    if isinstance(rel, UnionAll):
+        for term in rel.inputs:
+            yield from _terms(term)
+    elif isinstance(rel, Negate) and isinstance(rel.child, (UnionAll, Negate)):
+        yield from (negated(term) for term in _terms(rel.child))
+    elif not is_empty(rel):
+        yield rel
 
 
 @lru_cache(maxsize=4096)

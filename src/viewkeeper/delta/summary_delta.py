@@ -52,7 +52,19 @@ def summary_columns(state: AggregateState) -> tuple[str, ...]:
 
 def summary_delta(state: AggregateState, delta: Relation) -> Relation:
     """One row per group that `delta` mentions, with the change of each state column."""
-    prepared = _prepared(state, delta)
+    return _summed_up(state, _prepared(state, delta, net=bool(state.extremes)))
+
+
+def full_state(state: AggregateState, source: Relation) -> Relation:
+    """The state computed from all rows: everything is inserted, nothing lost.
+
+    Rows that a signed log took back are not there: a sum of nothing is NULL, not 0.
+    """
+    everything = _summed_up(state, _prepared(state, source, net=True))
+    return restricted_to(_alive(state, everything), state.columns)
+
+
+def _summed_up(state: AggregateState, prepared: Relation) -> Relation:
     total = _sums(state, prepared)
     for argument in dict.fromkeys(part.argument for part in state.extremes):
         parts = tuple(part for part in state.extremes if part.argument == argument)
@@ -66,18 +78,13 @@ def _counted(state: AggregateState, name: str) -> Named:
     return Named(name, _or_zero(column(name)) if name in counts else column(name))
 
 
-def full_state(state: AggregateState, source: Relation) -> Relation:
-    """The state computed from all rows: everything is inserted, nothing lost."""
-    return restricted_to(_alive(state, summary_delta(state, source)), state.columns)
-
-
 def _alive(state: AggregateState, rel: Relation) -> Relation:
     """Without group-by columns there is one group, always."""
     exists = exp.GT(this=column(ROWS_NAME), expression=literal(0))
     return filtered(rel, exists) if state.keys else rel
 
 
-def _prepared(state: AggregateState, delta: Relation) -> Relation:
+def _prepared(state: AggregateState, delta: Relation, *, net: bool) -> Relation:
     """The group-by columns, every argument once, and the signed count.
 
     Extremes need net changes: a value that came and went within the batch was never there.
@@ -86,7 +93,7 @@ def _prepared(state: AggregateState, delta: Relation) -> Relation:
     values = (Named(_value(state, argument), argument) for argument in arguments)
     outputs = (*state.aggregate.keys, *values, *same((COUNT,)))
     prepared = projected(weighted(delta), outputs)
-    return consolidated(prepared) if state.extremes and is_counted(delta) else prepared
+    return consolidated(prepared) if net and is_counted(delta) else prepared
 
 
 def _value(state: AggregateState, argument: Scalar | None) -> str:
@@ -95,7 +102,7 @@ def _value(state: AggregateState, argument: Scalar | None) -> str:
 
 def signed_rows(state: AggregateState, delta: Relation) -> Relation:
     """δR: the group-by columns, f_i for every argument that is summed or counted, and cnt = ±1."""
-    return _signed(state, _prepared(state, delta))
+    return _signed(state, _prepared(state, delta, net=False))
 
 
 def _sums(state: AggregateState, prepared: Relation) -> Relation:

@@ -13,7 +13,8 @@ from dataclasses import replace
 
 from viewkeeper.algebra.build import minus
 from viewkeeper.algebra.relations import Relation, TopK, Window
-from viewkeeper.delta.restrict import mentioned, restrict
+from viewkeeper.delta.keys import mentioned
+from viewkeeper.delta.restrict import restrict
 from viewkeeper.delta.states import Input
 
 
