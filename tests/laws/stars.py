@@ -18,10 +18,11 @@ from sqlglot import exp
 
 from viewkeeper.algebra.expressions import Named, Scalar, column
 from viewkeeper.algebra.relations import Aggregate, Bound, Filter, Join, JoinKind, Project, Relation, Scan
-from viewkeeper.algebra.schema import Column, ForeignKey, TableSchema
+from viewkeeper.algebra.relations import State as At
+from viewkeeper.algebra.schema import COUNT, Column, ForeignKey, TableSchema
 from viewkeeper.maintenance.lattice.cube_view import CubeView
 from viewkeeper.maintenance.lattice.recognise import cube_view
-from viewkeeper.sql.render import DUCKDB, render
+from viewkeeper.sql.render import DUCKDB, render, state_name
 
 Row = tuple[Any, ...]
 State = dict[str, list[Row]]
@@ -62,12 +63,13 @@ def expression(text: str) -> Scalar:
 
 def schemas(rng: Random) -> dict[str, TableSchema]:
     strict = {name: rng.random() < 0.5 for name in ("a", "b", "p")}
+    counted = rng.random() < 0.5
 
     def table(name: str, key: tuple[str, ...], links: dict[str, str], hierarchy: str = "") -> TableSchema:
         columns = tuple(Column(c, "int", c not in key and not strict.get(c, False)) for c in TABLES[name])
         foreign = tuple(ForeignKey((c,), to, (c,)) for c, to in links.items() if strict[c])
         properties = (("viewkeeper.hierarchy", hierarchy),) if hierarchy else ()
-        return TableSchema(name, columns, key, foreign, properties)
+        return TableSchema(name, columns, key, foreign, (*properties, ("counted", str(counted))))
 
     return {
         "f": table("f", (), {"a": "da", "b": "db"}),
@@ -196,7 +198,7 @@ def query(
 def _scan(known: dict[str, TableSchema], table: str) -> Scan:
     own = known[table].key if table != "f" else ()
     bound = tuple(Bound(f"{table}_{c.name}" if c.name in own else c.name, c) for c in known[table].columns)
-    return Scan(table, bound)
+    return Scan(table, bound, counted=known[table].property("counted") == "True")
 
 
 class Database:
@@ -207,7 +209,8 @@ class Database:
         for table, columns in TABLES.items():
             fields = ", ".join(f"{c} int" for c in columns)
             self.con.execute(f"CREATE TABLE {table} ({fields}); CREATE TABLE {table}__old ({fields})")
-            self.con.execute(f"CREATE TABLE {table}__delta ({fields}, __count bigint)")
+            for signed in ("__delta", "__log", "__old__log"):
+                self.con.execute(f"CREATE TABLE {table}{signed} ({fields}, __count bigint)")
 
     def load(self, before: State, after: State) -> None:
         script = []
@@ -215,14 +218,27 @@ class Database:
             delta = Counter(after[table])
             delta.subtract(Counter(before[table]))
             script += [_fill(f"{table}__old", before[table]), _fill(table, after[table])]
-            script.append(_fill(f"{table}__delta", [(*row, n) for row, n in delta.items() if n]))
+            changes = [(*row, n) for row, n in delta.items() if n]
+            log = [(*row, 1) for row in before[table]]
+            script += [_fill(f"{table}__delta", changes), _fill(f"{table}__log", log + changes)]
+            script.append(_fill(f"{table}__old__log", log))
         self.con.execute(";".join(script))
 
     def store(self, name: str, rel: Relation) -> None:
-        self.con.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {render(rel, DUCKDB, pretty=False)}")
+        self.con.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {_sql(rel)}")
 
     def rows(self, rel: Relation) -> Counter[Row]:
-        return Counter(self.con.execute(render(rel, DUCKDB, pretty=False)).fetchall())
+        return Counter(self.con.execute(_sql(rel)).fetchall())
+
+
+def _sql(rel: Relation) -> str:
+    return render(rel, DUCKDB, _stored_name, pretty=False)
+
+
+def _stored_name(scan: Scan) -> str:
+    """A scan that asks for counts reads the table's signed log, in which nothing has been consolidated."""
+    is_log = COUNT in scan.columns and scan.at is not At.DELTA
+    return f"{state_name(scan)}__log" if is_log else state_name(scan)
 
 
 def _fill(name: str, rows: Iterable[Row]) -> str:

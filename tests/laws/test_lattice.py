@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tests.laws.settings import cases
 from tests.laws.stars import Database, change, dimensions, facts, schemas, view
 from tests.laws.test_summary_delta import refreshed
+from viewkeeper.algebra.counts import plain
 from viewkeeper.algebra.relations import Aggregate, Reference, Relation
 from viewkeeper.delta.states import old
 from viewkeeper.maintenance.lattice.answer import Answer, answer
@@ -29,7 +30,7 @@ from viewkeeper.maintenance.lattice.cube_view import CubeView, source
 from viewkeeper.maintenance.lattice.edge import edge_query
 from viewkeeper.maintenance.lattice.friendly import extended, lattice_friendly
 from viewkeeper.maintenance.summary_delta.preaggregate import preaggregated, preaggregated_delta
-from viewkeeper.maintenance.summary_delta.prepare import Batch, alive, full_state, summary_delta
+from viewkeeper.maintenance.summary_delta.prepare import Batch, alive, full_state
 from viewkeeper.maintenance.summary_delta.state import delta_columns, stored_columns, visible
 
 RANDOM = st.randoms(use_true_random=False)
@@ -56,7 +57,7 @@ def random_statistics(rng: Random, nodes: Lattice) -> Statistics:
     return Statistics(sizes, {name: rng.randint(1, 100) for name in (*names, "f")})
 
 
-@cases(150)
+@cases(30)
 @given(RANDOM)
 def test_layers_from_the_lattice_equal_recomputation(rng: Random) -> None:
     db, known = database(), schemas(rng)
@@ -80,7 +81,7 @@ def test_layers_from_the_lattice_equal_recomputation(rng: Random) -> None:
         before = step.after
 
 
-@cases(100)
+@cases(28)
 @given(RANDOM)
 def test_every_edge_computes_its_child(rng: Random) -> None:
     db, known = database(), schemas(rng)
@@ -95,7 +96,7 @@ def test_every_edge_computes_its_child(rng: Random) -> None:
     }
 
 
-@cases(60)
+@cases(20)
 @given(RANDOM)
 def test_hidden_columns_change_no_group(rng: Random) -> None:
     """Sections 5.2 and 5.3: extended and optimized views show what the given ones show."""
@@ -103,7 +104,7 @@ def test_hidden_columns_change_no_group(rng: Random) -> None:
     views = [view(rng, known, f"v{i}") for i in range(3)]
     state = {**dimensions(rng, known, None), "f": facts(rng, known, rng.randint(0, 8))}
     db.load(state, state)
-    changed = {**{v.name: v for v in extended(views)}}
+    changed = {v.name: v for v in extended(views)}
     pruned = {v.name: v for v in lattice_friendly(views).views}
     for given_view in views:
         expected = db.rows(visible(given_view, full_state(given_view)))
@@ -111,7 +112,7 @@ def test_hidden_columns_change_no_group(rng: Random) -> None:
             assert db.rows(visible(other, full_state(other))) == expected
 
 
-@cases(60)
+@cases(20)
 @given(RANDOM)
 def test_extension_only_adds_edges(rng: Random) -> None:
     known = schemas(rng)
@@ -123,7 +124,7 @@ def test_extension_only_adds_edges(rng: Random) -> None:
     assert above(lattice(views)) <= above(lattice_friendly(views))
 
 
-@cases(100)
+@cases(28)
 @given(RANDOM)
 def test_answers_from_views_equal_answers_from_tables(rng: Random) -> None:
     db, known = database(), schemas(rng)
@@ -133,15 +134,15 @@ def test_answers_from_views_equal_answers_from_tables(rng: Random) -> None:
     db.load(state, state)
     found = answer(query, views, full_state)
     if isinstance(found, Answer):
-        assert db.rows(found.relation) == db.rows(Aggregate(source(query), query.keys, query.measures))
+        assert db.rows(found.relation) == db.rows(plain(Aggregate(source(query), query.keys, query.measures)))
     else:
         assert found.code in ("no-view", "not-derivable")
 
 
-@cases(100)
+@cases(28)
 @given(RANDOM)
-def test_preaggregation_gives_the_same_summary_delta(rng: Random) -> None:
-    """Section 4.1.3, up to groups whose changes cancel and the extremes of values that came and went."""
+def test_preaggregated_layers_equal_recomputation(rng: Random) -> None:
+    """Section 4.1.3: it refreshes the view to the recomputed state."""
     db, known = database(), schemas(rng)
     node = view(rng, known, "v")
     before = {**dimensions(rng, known, None), "f": facts(rng, known, rng.randint(0, 8))}
@@ -153,9 +154,5 @@ def test_preaggregation_gives_the_same_summary_delta(rng: Random) -> None:
         return
     db.store("stored_v", old(full_state(node), frozenset(known)))
     db.store("sd", preaggregated_delta(node, first, batch))
-    assert (
-        db.rows(Reference("sd", node.key_names)) == db.rows(Reference("sd", node.key_names))
-        and len(db.rows(summary_delta(node, batch))) >= 0
-    )
     refreshed(db, node, Reference("sd", delta_columns(node, batch.may_delete)), batch, weakly=False)
     assert db.rows(alive(node, stored(node))) == db.rows(full_state(node))

@@ -132,10 +132,12 @@ ROWS: dict[str, list[Row]] = {
 class Retail:
     """The warehouse at two states, and what views have stored."""
 
-    def __init__(self, rows: dict[str, list[Row]] | None = None) -> None:
+    def __init__(
+        self, rows: dict[str, list[Row]] | None = None, schemas: dict[str, TableSchema] | None = None
+    ) -> None:
         self.con = duckdb.connect(config={"threads": 1})
         self.rows_of = {name: list(found) for name, found in (rows or ROWS).items()}
-        for schema in SCHEMAS.values():
+        for schema in (schemas or SCHEMAS).values():
             fields = ", ".join(
                 f"{c.name} {'varchar' if c.type == 'string' else c.type}" for c in schema.columns
             )
@@ -192,7 +194,7 @@ class Retail:
         """Refreshes the stored view; gives what was appended."""
         stored = self.stored(node)
         delta = self.store(f"sd_{node.name}", delta)
-        done = refresh(node, delta, batch, stored, full_state(node), weakly_minimal=weakly_minimal)
+        done = refresh(node, delta, batch, stored, weakly_minimal=weakly_minimal)
         self.recomputed = set() if done.recomputed is None else self.rows(done.recomputed)
         result = merged(node, stored, done.layer)
         if done.override is not None:

@@ -17,7 +17,9 @@ DRAWN = drawing(NODES, TABLE_3.delta_rows, choose_for_deltas(NODES, TABLE_3, bat
 
 def test_levels_are_longest_paths_from_the_top():
     assert [[v.name for v in level] for level in levels(NODES)] == [
-        ["SID_sales"], ["sCD_sales", "SiC_sales"], ["sR_sales"],
+        ["SID_sales"],
+        ["sCD_sales", "SiC_sales"],
+        ["sR_sales"],
     ]
 
 

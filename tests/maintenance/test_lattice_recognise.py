@@ -82,9 +82,15 @@ def test_two_roles_of_one_dimension_stay_apart():
 
 
 def test_a_snowflake_is_followed_from_the_fact_table():
-    regions = TableSchema("regions", (Column("region", "string", False), Column("head", "string")), ("region",))
-    rel = Join(scan("stores"), Scan("regions", (Bound("r", regions.columns[0]), Bound("head", regions.columns[1]))),
-               JoinKind.INNER, expression("region = r"))
+    regions = TableSchema(
+        "regions", (Column("region", "string", False), Column("head", "string")), ("region",)
+    )
+    rel = Join(
+        scan("stores"),
+        Scan("regions", (Bound("r", regions.columns[0]), Bound("head", regions.columns[1]))),
+        JoinKind.INNER,
+        expression("region = r"),
+    )
     rel = Join(rel, scan("pos"), JoinKind.INNER, expression("stores_storeID = storeID"))
     found = recognised(Aggregate(rel, tuple(named("head")), ()), {**SCHEMAS, "regions": regions})
     assert found.fact.name == "pos"
@@ -114,12 +120,30 @@ def test_distinct_is_grouping_without_aggregates():
         (plan("storeID", "COUNT(DISTINCT itemID) AS n"), "holistic"),
         (plan("storeID", "MEDIAN(qty) AS n"), "holistic"),
         (Aggregate(Distinct(scan("pos")), tuple(named("storeID")), ()), "not-a-star"),
-        (Aggregate(Join(scan("pos"), scan("stores"), JoinKind.LEFT, expression("storeID = stores_storeID")),
-                   tuple(named("city")), ()), "not-inner-join"),
-        (Aggregate(Join(scan("pos"), scan("stores"), JoinKind.INNER, expression("qty > stores_storeID")),
-                   tuple(named("city")), ()), "not-a-star"),
-        (Aggregate(Join(scan("stores"), scan("items"), JoinKind.INNER, expression("city = name")),
-                   tuple(named("city")), ()), "not-a-star"),
+        (
+            Aggregate(
+                Join(scan("pos"), scan("stores"), JoinKind.LEFT, expression("storeID = stores_storeID")),
+                tuple(named("city")),
+                (),
+            ),
+            "not-inner-join",
+        ),
+        (
+            Aggregate(
+                Join(scan("pos"), scan("stores"), JoinKind.INNER, expression("qty > stores_storeID")),
+                tuple(named("city")),
+                (),
+            ),
+            "not-a-star",
+        ),
+        (
+            Aggregate(
+                Join(scan("stores"), scan("items"), JoinKind.INNER, expression("city = name")),
+                tuple(named("city")),
+                (),
+            ),
+            "not-a-star",
+        ),
     ],
 )
 def test_refusals(rel, code):
@@ -134,11 +158,13 @@ def test_grouping_sets_are_several_nodes_of_one_view():
     def grouping_set(keys: str, outputs: str):
         return Project(plan(keys, "SUM(qty) AS q", "stores"), tuple(named(outputs)))
 
-    rollup = UnionAll((
-        grouping_set("region, city", "region, city, q"),
-        grouping_set("region", "region, NULL AS city, q"),
-        grouping_set("", "NULL AS region, NULL AS city, q"),
-    ))
+    rollup = UnionAll(
+        (
+            grouping_set("region, city", "region, city, q"),
+            grouping_set("region", "region, NULL AS city, q"),
+            grouping_set("", "NULL AS region, NULL AS city, q"),
+        )
+    )
     nodes = cube_views(rollup, SCHEMAS, "sales")
     assert not isinstance(nodes, Refusal)
     assert [node.name for node in nodes] == ["sales#1", "sales#2", "sales#3"]
@@ -161,7 +187,10 @@ def test_the_merge_spec_has_an_operator_per_column():
     spec = merge_spec(node)
     assert spec.key == ("storeID",)
     assert dict(spec.operators) == {
-        "__rows": Operator.ADD, "__n_qty": Operator.ADD, "__sum_qty": Operator.ADD, "__n_price": Operator.ADD,
+        "__rows": Operator.ADD,
+        "__n_qty": Operator.ADD,
+        "__sum_qty": Operator.ADD,
+        "__n_price": Operator.ADD,
         "__max_price": Operator.MAX,
     }
     assert spec.alive == "__rows"

@@ -84,9 +84,7 @@ def lattice(
     return Lattice(_above_first(nodes, below), tuple(edges))
 
 
-def _candidates(
-    nodes: Sequence[CubeView], as_child: Callable[[CubeView], CubeView]
-) -> Iterator[Edge]:
+def _candidates(nodes: Sequence[CubeView], as_child: Callable[[CubeView], CubeView]) -> Iterator[Edge]:
     for parent in nodes:
         for child in nodes:
             edge = derives(as_child(child), parent) if child is not parent else None

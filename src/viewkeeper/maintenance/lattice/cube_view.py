@@ -145,8 +145,11 @@ def used_columns(view: CubeView) -> Iterator[str]:
 def column_of(view: CubeView, attribute: str) -> Column | None:
     """The stored column behind a canonical name."""
     dimension = view.dimension(attribute)
-    schema, name = (view.fact, attribute) if dimension is None else (
-        dimension.schema, attribute.removeprefix(f"{dimension.path}."))
+    schema, name = (
+        (view.fact, attribute)
+        if dimension is None
+        else (dimension.schema, attribute.removeprefix(f"{dimension.path}."))
+    )
     return next((c for c in schema.columns if c.name == name), None)
 
 

@@ -37,9 +37,7 @@ class Drawing:
         return f"{self.rows[view.name]:,} rows" if view.name in self.rows else ""
 
 
-def drawing(
-    nodes: Lattice, rows: Mapping[str, int] | None = None, choices: Iterable[Choice] = ()
-) -> Drawing:
+def drawing(nodes: Lattice, rows: Mapping[str, int] | None = None, choices: Iterable[Choice] = ()) -> Drawing:
     chosen = frozenset((c.edge.parent.name, c.view.name) for c in choices if c.edge is not None)
     return Drawing(nodes, rows or {}, chosen)
 

@@ -40,9 +40,7 @@ def _extend(view: CubeView, family: list[CubeView]) -> CubeView:
     measures = _missing_measures(view, family, _reached(view, joined))
     used = {name for expr in (*hidden, *(m.expr for m in measures)) for name in columns_of(expr)}
     keys = tuple(Named(f"__{slug(expr)}", expr) for expr in hidden)
-    return replace(
-        view, dimensions=_with(view, joined, used), hidden_keys=keys, hidden_measures=measures
-    )
+    return replace(view, dimensions=_with(view, joined, used), hidden_keys=keys, hidden_measures=measures)
 
 
 def _joinable(view: CubeView, known: dict[str, Dimension]) -> tuple[Dimension, ...]:

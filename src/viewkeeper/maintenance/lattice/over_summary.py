@@ -122,7 +122,8 @@ def _null_over_nothing(result: CubeView, view: CubeView) -> CubeView:
     sums = {m.name for m in view.measures if isinstance(m.expr, exp.Sum)}
     guarded = {
         m.name: exp.Case(ifs=[exp.If(this=some.copy(), true=column(m.name))])
-        for m in result.measures if m.name in sums and isinstance(m.expr, exp.Count)
+        for m in result.measures
+        if m.name in sums and isinstance(m.expr, exp.Count)
     }
     outputs = tuple(Named(o.name, replace_columns(o.expr, guarded).unnest()) for o in result.outputs)
     return replace(result, measures=(*result.measures, rows), outputs=outputs)

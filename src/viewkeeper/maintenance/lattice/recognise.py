@@ -74,9 +74,7 @@ def _cube_view(rel: Relation, schemas: Mapping[str, TableSchema], name: str) -> 
         Named(m.name, distributive(found.canonical(block.over(m.expr)))) for m in aggregate.aggregates
     )
     where = _where(found, block)
-    return CubeView(
-        name, found.fact, found.dimensions, where, keys, measures, outputs, counted=found.counted
-    )
+    return CubeView(name, found.fact, found.dimensions, where, keys, measures, outputs, counted=found.counted)
 
 
 def _where(found: Star, block: _Block) -> tuple[Scalar, ...]:

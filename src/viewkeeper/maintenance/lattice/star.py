@@ -78,9 +78,7 @@ def star(occurrences: list[Occurrence], conditions: Iterable[Scalar]) -> Star:
     return best[1]
 
 
-def _grow(
-    fact: Occurrence, occurrences: list[Occurrence], equal: dict[str, int]
-) -> tuple[int, Star] | None:
+def _grow(fact: Occurrence, occurrences: list[Occurrence], equal: dict[str, int]) -> tuple[int, Star] | None:
     names = {fact.internal(c.name): c.name for c in fact.schema.columns}
     reached, waiting = [fact], [o for o in occurrences if o is not fact]
     dimensions: list[Dimension] = []

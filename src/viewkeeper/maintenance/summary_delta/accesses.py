@@ -1,8 +1,8 @@
 """Tuple reads and writes of four ways to maintain summary tables: mumick97 Table 1, Appendix A.
 
-    recomputation    rows of what a view is computed from (its cheapest parent) + rows of the view
-    summary-delta    rows of the changes, or of the parent's summary-delta + rows of the summary-delta
-    counting         changes + groups deleted + rows of those groups in the fact table + groups inserted
+recomputation    rows of what a view is computed from (its cheapest parent) + rows of the view
+summary-delta    rows of the changes, or of the parent's summary-delta + rows of the summary-delta
+counting         changes + groups deleted + rows of those groups in the fact table + groups inserted
 """
 
 from __future__ import annotations

@@ -23,13 +23,14 @@ from typing import assert_never
 
 from sqlglot import exp
 
-from viewkeeper.algebra.build import empty, filtered, is_empty, projected, union_all
-from viewkeeper.algebra.counts import is_counted, weighted
+from viewkeeper.algebra.build import empty, filtered, is_empty, joined, projected, union_all
+from viewkeeper.algebra.counts import is_counted, plain, weighted
 from viewkeeper.algebra.expressions import Named, Scalar, column, literal, same
-from viewkeeper.algebra.relations import Aggregate, Consolidate, Relation, Scan, State
+from viewkeeper.algebra.relations import Aggregate, Consolidate, JoinKind, Reference, Relation, Scan, State
 from viewkeeper.algebra.schema import COUNT
 from viewkeeper.algebra.walk import rewrite
 from viewkeeper.delta.functions import Kind
+from viewkeeper.delta.restrict import restrict_by
 from viewkeeper.delta.rules import delta
 from viewkeeper.maintenance.lattice.cube_view import CubeView, source
 from viewkeeper.maintenance.summary_delta.state import ROWS, StateColumn, extremes, state_columns
@@ -170,18 +171,34 @@ def aggregated(view: CubeView, prepared: Relation, may_delete: bool) -> Relation
     return Aggregate(prepared, same(view.key_names), tuple(totals))
 
 
+def groups_state(view: CubeView, groups: Relation) -> Relation:
+    """The state of some groups from the base tables, of which only their rows are read.
+
+    The groups are a plan with explicit counts, so that they are put in after those of the source are.
+    """
+    pairs = tuple((key.expr, key.name) for key in view.all_keys)
+    if not pairs:
+        return joined(full_state(view), groups, JoinKind.SEMI, exp.true())
+    place = Reference(f"groups_of_{view.name}", view.key_names)
+    state = _state(view, restrict_by(source(view), place, pairs))
+    return rewrite(state, lambda node: groups if node == place else node)
+
+
 def full_state(view: CubeView) -> Relation:
     """The view's state computed from its base tables: everything is an insertion.
 
     Extremes need net rows where the tables are stored as signed logs; sums do not.
     """
-    everything = source(view)
+    return _state(view, source(view))
+
+
+def _state(view: CubeView, everything: Relation) -> Relation:
     if extremes(view):
         everything = rewrite(everything, _net)
     if is_counted(everything):
         rows, count = weighted(everything), SIGN
     else:
-        rows, count = everything, ONE
+        rows, count = plain(everything), ONE
     outputs = (*view.all_keys, *aggregate_sources(view, may_delete=False, count=count))
     return alive(view, aggregated(view, projected(rows, outputs), may_delete=False))
 

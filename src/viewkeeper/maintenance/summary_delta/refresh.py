@@ -13,19 +13,22 @@ A threatened group leaves the layer and is written whole into an overriding laye
 COUNT(e) stays above 0, else with NULL as its extreme (Figure 8) or, where COUNT(*) is 0, as gone. That
 also keeps a group which dies and is born again from inheriting the extremes of its former life.
 
+A sum of floating-point numbers cannot take back a NaN or an infinity: where a summary-delta has one, the
+group is threatened as well.
+
     insert-only     nothing is threatened: the layer is the summary-delta, blindly appended
     keys known new  the layer's groups are not in the summary: no merge is needed, now or later
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sqlglot import exp
 
-from viewkeeper.algebra.build import filtered, joined, matching, projected, renamed, restricted_to, union_all
+from viewkeeper.algebra.build import filtered, joined, projected, renamed, restricted_to, union_all
 from viewkeeper.algebra.expressions import (
     Named,
     Scalar,
@@ -41,11 +44,12 @@ from viewkeeper.algebra.expressions import (
 from viewkeeper.algebra.relations import Aggregate, Join, JoinKind, Relation
 from viewkeeper.delta.functions import Kind
 from viewkeeper.maintenance.lattice.cube_view import CubeView
-from viewkeeper.maintenance.summary_delta.prepare import Batch
+from viewkeeper.maintenance.summary_delta.prepare import Batch, groups_state
 from viewkeeper.maintenance.summary_delta.state import (
     StateColumn,
     counter,
     extremes,
+    floating_sums,
     state_columns,
     stored_columns,
 )
@@ -74,25 +78,28 @@ def refresh(
     summary_delta: Relation,
     changes: Batch,
     stored: Relation,
-    new_state: Relation,
+    new_state: Callable[[Relation], Relation] | None = None,
     *,
     weakly_minimal: bool = False,
     known_new: bool = False,
 ) -> Refresh:
     """Figure 8 for layered storage.
 
-    `stored` is the summary's merged state before the changes and `new_state` gives its state after them,
-    from the base tables or from a refreshed parent; only threatened groups of either are looked at.
+    `stored` is the summary's merged state before the changes. `new_state` gives the state after them of the
+    groups with given keys: from the base tables (`groups_state`, the default) or from a refreshed parent.
     """
     layer = restricted_to(summary_delta, stored_columns(view))
-    if changes.insert_only or not extremes(view):
+    fragile = (*extremes(view), *floating_sums(view))
+    if changes.insert_only or not fragile:
         return Refresh(layer, known_new=known_new and changes.insert_only)
-    beside = _beside_stored(view, summary_delta, stored)
-    threatened = filtered(beside, or_(*(_threatened(view, e, weakly_minimal) for e in extremes(view))))
-    recomputable = or_(*(_recomputable(view, e, weakly_minimal) for e in extremes(view)))
+    suspects = filtered(summary_delta, or_(*(_suspect(state) for state in fragile)))
+    beside = _beside_stored(view, suspects, stored)
+    threatened = filtered(beside, or_(*(_threatened(state, weakly_minimal) for state in fragile)))
+    recomputable = or_(*(_recomputable(view, state, weakly_minimal, len(fragile) == 1) for state in fragile))
     recomputed = restricted_to(filtered(threatened, recomputable), view.key_names)
     settled = _settled(view, filtered(threatened, not_(exp.paren(recomputable))))
-    override = union_all((_matching(view, new_state, recomputed), settled), stored_columns(view))
+    anew = groups_state(view, recomputed) if new_state is None else new_state(recomputed)
+    override = union_all((restricted_to(anew, stored_columns(view)), settled), stored_columns(view))
     rest = _without(view, layer, restricted_to(threatened, view.key_names))
     return Refresh(rest, threatened, recomputed, override)
 
@@ -105,8 +112,22 @@ def _beside_stored(view: CubeView, summary_delta: Relation, stored: Relation) ->
     return joined(summary_delta, renamed(kept, names), JoinKind.LEFT, on)
 
 
-def _threatened(view: CubeView, extreme: StateColumn, weakly_minimal: bool) -> Scalar:
+def _suspect(state: StateColumn) -> Scalar:
+    """What the summary-delta alone tells: only these groups are looked up."""
+    if not state.is_extreme:
+        return _not_finite(state)
+    return not_(exp.Is(this=column(state.lost), expression=exp.null()))
+
+
+def _not_finite(total: StateColumn) -> Scalar:
+    """NaN − NaN and ∞ − ∞ are NaN."""
+    return function("isnan", exp.Sub(this=column(total.name), expression=column(total.name)))
+
+
+def _threatened(extreme: StateColumn, weakly_minimal: bool) -> Scalar:
     """Whether a deleted value may have been the extreme; never NULL."""
+    if not extreme.is_extreme:
+        return exp.paren(_not_finite(extreme))
     lost, gained, stored = column(extreme.lost), column(extreme.name), column(f"{_OLD}{extreme.name}")
     if weakly_minimal:
         reaches = _reaches(extreme, lost, stored)
@@ -127,10 +148,12 @@ def _reaches(extreme: StateColumn, value: Scalar, bound: Scalar) -> Scalar:
     return function("coalesce", comparison(this=value.copy(), expression=bound.copy()), exp.false())
 
 
-def _recomputable(view: CubeView, extreme: StateColumn, weakly_minimal: bool) -> Scalar:
-    """Figure 8's test: the extreme is threatened and t.COUNT(e) + δ.COUNT(e) > 0."""
-    left = exp.GT(this=_sum(counter(view, extreme.argument)), expression=literal(0))
-    return exp.paren(and_(_threatened(view, extreme, weakly_minimal), left))
+def _recomputable(view: CubeView, state: StateColumn, weakly_minimal: bool, is_only: bool) -> Scalar:
+    """Figure 8's test: the value is threatened (as one must be) and t.COUNT(e) + δ.COUNT(e) > 0."""
+    left = exp.GT(this=_sum(counter(view, state.argument)), expression=literal(0))
+    if is_only:
+        return left
+    return exp.paren(and_(_threatened(state, weakly_minimal), left))
 
 
 def _sum(state: StateColumn) -> Scalar:
@@ -145,21 +168,13 @@ def _settled(view: CubeView, threatened: Relation) -> Relation:
 
 
 def _settled_value(view: CubeView, state: StateColumn) -> Scalar:
+    some = exp.GT(this=_sum(counter(view, state.argument)), expression=literal(0))
+    if state.kind is Kind.SUM:
+        return exp.Case(ifs=[exp.If(this=some, true=_sum(state).unnest())], default=literal(0))
     if not state.is_extreme:
         return _sum(state).unnest()
-    some = exp.GT(this=_sum(counter(view, state.argument)), expression=literal(0))
     value = _nearer(state, column(f"{_OLD}{state.name}"), column(state.name))
     return exp.Case(ifs=[exp.If(this=some, true=value)])
-
-
-def _matching(view: CubeView, rel: Relation, keys: Relation) -> Relation:
-    rel = restricted_to(rel, stored_columns(view))
-    return matching(rel, keys) if view.key_names else filtered_by_any(rel, keys)
-
-
-def filtered_by_any(rel: Relation, keys: Relation) -> Relation:
-    """Without keys: `rel` where there is a threatened group at all."""
-    return joined(rel, keys, JoinKind.SEMI, exp.true())
 
 
 def _without(view: CubeView, layer: Relation, keys: Relation) -> Relation:
@@ -213,5 +228,10 @@ def _apart(stored: tuple[Any, Any], new: tuple[Any, Any]) -> bool:
 
 
 __all__ = [
-    "Refresh", "is_weakly_minimal", "keys_known_new", "merged", "overridden", "refresh",
+    "Refresh",
+    "is_weakly_minimal",
+    "keys_known_new",
+    "merged",
+    "overridden",
+    "refresh",
 ]
