@@ -62,8 +62,10 @@ def test_changes_are_what_the_statement_does(sql: str, seed: int) -> None:
 SOURCE = "(SELECT DISTINCT a AS k, 9 AS g, a AS x, 'new' AS name FROM r WHERE a > 0) AS q"
 MERGES = [
     (
-        f"MERGE INTO t USING {SOURCE} ON t.k = q.k WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
-        "SELECT q.k, q.g, q.x, q.name FROM {s} UNION ALL SELECT t.* FROM t WHERE k NOT IN (SELECT k FROM {s})",
+        f"MERGE INTO t USING {SOURCE} ON t.k = q.k WHEN MATCHED THEN UPDATE SET * WHEN NOT"
+        " MATCHED THEN INSERT *",
+        "SELECT q.k, q.g, q.x, q.name FROM {s} UNION ALL SELECT t.* FROM t WHERE k NOT IN"
+        " (SELECT k FROM {s})",
     ),
     (
         f"MERGE INTO t USING {SOURCE} ON t.k = q.k WHEN MATCHED AND t.k > 1 THEN DELETE"
@@ -72,7 +74,8 @@ MERGES = [
         " UNION ALL SELECT t.k, t.g, t.x + q.x, t.name FROM t JOIN {s} ON t.k = q.k WHERE t.k = 1",
     ),
     (
-        f"MERGE INTO t USING {SOURCE} ON t.k = q.k WHEN NOT MATCHED BY SOURCE AND t.x > 1 THEN UPDATE SET g = 0"
+        f"MERGE INTO t USING {SOURCE} ON t.k = q.k WHEN NOT MATCHED BY SOURCE AND t.x > 1 THEN"
+        " UPDATE SET g = 0"
         " WHEN NOT MATCHED BY SOURCE THEN DELETE",
         "SELECT k, CASE WHEN k IN (SELECT k FROM {s}) THEN g ELSE 0 END, x, name FROM t"
         " WHERE k IN (SELECT k FROM {s}) OR x > 1",

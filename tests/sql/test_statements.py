@@ -58,7 +58,8 @@ STATEMENTS: list[tuple[str, Statement]] = [
     ),
     ("CREATE MATERIALIZED VIEW v AS SELECT 1 AS x", CreateView("v", "SELECT 1 AS x")),
     (
-        "create materialized view if not exists v tblproperties ('a' = 'b', 'c' = 'd')\nas select  x\nfrom t;",
+        "create materialized view if not exists v tblproperties ('a' = 'b', 'c' = 'd')\nas"
+        " select  x\nfrom t;",
         CreateView("v", "select  x\nfrom t", False, True, (("a", "b"), ("c", "d"))),
     ),
     (

@@ -103,7 +103,8 @@ GROUPS = [
     "SELECT DISTINCT COUNT(*) AS n FROM r GROUP BY a",
     "SELECT c, COUNT(*) AS n, n * 2 AS m FROM r GROUP BY c",
     "SELECT upper(c) AS u, COUNT(*) AS n FROM r GROUP BY upper(c)",
-    "SELECT CASE WHEN a > 1 THEN 'x' ELSE 'y' END AS k, COUNT(*) AS n FROM r GROUP BY CASE WHEN a > 1 THEN 'x' ELSE 'y' END",
+    "SELECT CASE WHEN a > 1 THEN 'x' ELSE 'y' END AS k, COUNT(*) AS n FROM r GROUP BY CASE WHEN"
+    " a > 1 THEN 'x' ELSE 'y' END",
     "SELECT a, b, COUNT(*) AS n FROM r GROUP BY b, a, a",
     "SELECT bool_and(a > 0) AS ba, bool_or(b > 2) AS bo FROM r GROUP BY c",
     "SELECT a, max_by(k, k) AS m FROM (SELECT g AS a, k FROM t) AS q GROUP BY a",
@@ -135,13 +136,15 @@ SETS = [
     "SELECT a, 'r' AS which FROM r UNION ALL SELECT d, 's' FROM s",
     "SELECT a FROM r UNION ALL SELECT a FROM s ORDER BY a LIMIT 4",
     "SELECT a FROM r WHERE a IN (SELECT a FROM s UNION SELECT g FROM t)",
-    "SELECT a FROM r WHERE EXISTS (SELECT 1 FROM s WHERE s.a = r.a UNION ALL SELECT 1 FROM t WHERE t.g = r.b)",
+    "SELECT a FROM r WHERE EXISTS (SELECT 1 FROM s WHERE s.a = r.a UNION ALL SELECT 1 FROM t"
+    " WHERE t.g = r.b)",
 ]
 CTES = [
     "WITH q AS (SELECT a, b FROM r WHERE a > 0) SELECT * FROM q",
     "WITH q(m, n) AS (SELECT a, b FROM r) SELECT m FROM q WHERE n > 1",
     "WITH q AS (SELECT a FROM r), p AS (SELECT a, COUNT(*) AS n FROM q GROUP BY a) SELECT * FROM p",
-    "WITH q AS (SELECT a, COUNT(*) AS n FROM r GROUP BY a) SELECT x.a, y.n FROM q AS x JOIN q AS y ON x.n = y.n",
+    "WITH q AS (SELECT a, COUNT(*) AS n FROM r GROUP BY a) SELECT x.a, y.n FROM q AS x JOIN q"
+    " AS y ON x.n = y.n",
     "WITH q AS (SELECT a, COUNT(*) AS n FROM r GROUP BY a) SELECT a FROM q WHERE n = (SELECT MAX(n) FROM q)",
     "WITH r AS (SELECT d AS a FROM s) SELECT a FROM r",
     "SELECT * FROM (WITH q AS (SELECT a FROM r) SELECT a, a + 1 AS b FROM q) AS z",
@@ -179,9 +182,12 @@ EXISTENCE = [
     "SELECT a, a IN (SELECT d FROM s WHERE s.a = r.b) AS i FROM r",
     "SELECT a, (a, b) IN (SELECT a, d FROM s) AS i FROM r",
     "SELECT CASE WHEN EXISTS (SELECT 1 FROM s WHERE s.a = r.a) THEN 'yes' ELSE 'no' END AS e FROM r",
-    "SELECT * FROM r WHERE EXISTS (SELECT 1 FROM s WHERE s.a = r.a AND EXISTS (SELECT 1 FROM t WHERE t.g = s.d))",
-    "SELECT * FROM r WHERE EXISTS (SELECT 1 FROM s WHERE s.a = r.a AND EXISTS (SELECT 1 FROM t WHERE t.g = r.b))",
-    "SELECT * FROM r WHERE EXISTS (SELECT 1 FROM s WHERE s.d > r.b AND s.a NOT IN (SELECT g FROM t WHERE t.x = r.a))",
+    "SELECT * FROM r WHERE EXISTS (SELECT 1 FROM s WHERE s.a = r.a AND EXISTS (SELECT 1 FROM t"
+    " WHERE t.g = s.d))",
+    "SELECT * FROM r WHERE EXISTS (SELECT 1 FROM s WHERE s.a = r.a AND EXISTS (SELECT 1 FROM t"
+    " WHERE t.g = r.b))",
+    "SELECT * FROM r WHERE EXISTS (SELECT 1 FROM s WHERE s.d > r.b AND s.a NOT IN (SELECT g"
+    " FROM t WHERE t.x = r.a))",
     "SELECT * FROM r WHERE EXISTS (SELECT 1 FROM (SELECT d FROM s WHERE s.a = r.a) AS q WHERE q.d > 0)",
     "SELECT a, COUNT(*) AS n FROM r WHERE EXISTS (SELECT 1 FROM s WHERE s.a = r.a) GROUP BY a",
     "SELECT a, COUNT(*) AS n FROM r GROUP BY a HAVING EXISTS (SELECT 1 FROM s WHERE s.a = r.a)",
@@ -212,23 +218,27 @@ SCALARS = [
     "SELECT a, (SELECT d FROM s WHERE s.a = r.a ORDER BY d DESC LIMIT 1) AS x FROM r",
     "SELECT a, (SELECT d FROM s WHERE s.d > r.a ORDER BY d LIMIT 1) AS x FROM r",
     "SELECT a, (SELECT COUNT(*) FROM s WHERE s.a = r.a HAVING COUNT(*) > 1) AS n FROM r",
-    "SELECT a, (SELECT MAX(n) FROM (SELECT COUNT(*) AS n FROM s WHERE s.a = r.a GROUP BY d) AS q) AS m FROM r",
+    "SELECT a, (SELECT MAX(n) FROM (SELECT COUNT(*) AS n FROM s WHERE s.a = r.a GROUP BY d) AS"
+    " q) AS m FROM r",
     "SELECT a, SUM(b) AS v, (SELECT MAX(d) FROM s) AS m FROM r GROUP BY a",
     "SELECT a, SUM(b) AS v, (SELECT MAX(d) FROM s WHERE s.a = r.a) AS m FROM r GROUP BY a",
     "SELECT a, SUM(b) AS v FROM r GROUP BY a HAVING SUM(b) > (SELECT AVG(d) FROM s)",
     "SELECT a, SUM(b) AS v FROM r GROUP BY a HAVING SUM(b) > (SELECT AVG(d) FROM s WHERE s.a = r.a)",
     "SELECT SUM((SELECT COUNT(*) FROM s WHERE s.a = r.a)) AS n FROM r",
     "SELECT MAX((SELECT MAX(d) FROM s WHERE s.a = r.a)) AS n, c FROM r GROUP BY c",
-    "SELECT CASE WHEN a > (SELECT AVG(a) FROM s) THEN 1 ELSE 0 END AS f, COUNT(*) AS n FROM r GROUP BY CASE WHEN a > (SELECT AVG(a) FROM s) THEN 1 ELSE 0 END",
+    "SELECT CASE WHEN a > (SELECT AVG(a) FROM s) THEN 1 ELSE 0 END AS f, COUNT(*) AS n FROM r"
+    " GROUP BY CASE WHEN a > (SELECT AVG(a) FROM s) THEN 1 ELSE 0 END",
     "SELECT a, (SELECT MIN(g) FROM t WHERE t.x = (SELECT MAX(d) FROM s WHERE s.a = r.a)) AS m FROM r",
-    "SELECT a, (SELECT COUNT(*) FROM t WHERE t.g = r.a AND t.x > (SELECT AVG(d) FROM s WHERE s.a = r.b)) AS m FROM r",
+    "SELECT a, (SELECT COUNT(*) FROM t WHERE t.g = r.a AND t.x > (SELECT AVG(d) FROM s WHERE"
+    " s.a = r.b)) AS m FROM r",
     "SELECT a, (SELECT COUNT(*) FROM s JOIN t ON s.d = t.g WHERE s.a = r.a) AS m FROM r",
     "SELECT a, (SELECT COUNT(*) FROM s LEFT JOIN t ON s.d = t.g AND t.x > r.b WHERE s.a = r.a) AS m FROM r",
     "SELECT a, (SELECT COUNT(*) FROM s FULL JOIN t ON s.d = t.g WHERE s.a = r.a) AS m FROM r",
     "SELECT a, (SELECT COUNT(DISTINCT d) FROM s WHERE s.a >= r.a) AS m FROM r",
     "SELECT a + (SELECT COUNT(*) FROM s) AS p FROM r",
     "SELECT (SELECT MAX(a) FROM r) - (SELECT MIN(a) FROM s) AS d",
-    "SELECT a, (SELECT SUM(v) FROM (SELECT d AS v FROM s WHERE s.a = r.a UNION ALL SELECT x FROM t WHERE t.g = r.b) AS q) AS m FROM r",
+    "SELECT a, (SELECT SUM(v) FROM (SELECT d AS v FROM s WHERE s.a = r.a UNION ALL SELECT x"
+    " FROM t WHERE t.g = r.b) AS q) AS m FROM r",
 ]
 LATERALS = [
     "SELECT r.a, q.d FROM r, LATERAL (SELECT d FROM s WHERE s.a = r.a) AS q",
@@ -236,15 +246,21 @@ LATERALS = [
     "SELECT r.a, q.n FROM r, LATERAL (SELECT COUNT(*) AS n FROM s WHERE s.a = r.a) AS q",
     "SELECT r.a, q.n, q.m FROM r, LATERAL (SELECT COUNT(*) AS n, MAX(d) AS m FROM s WHERE s.d > r.a) AS q",
     "SELECT r.a, q.d FROM r, LATERAL (SELECT d FROM s WHERE s.a = r.a ORDER BY d LIMIT 1) AS q",
-    "SELECT r.a, q.d FROM r LEFT JOIN LATERAL (SELECT d FROM s WHERE s.a > r.a ORDER BY d DESC LIMIT 2) AS q ON TRUE",
-    "SELECT r.a, q.d FROM r JOIN LATERAL (SELECT d FROM s WHERE s.a = r.a ORDER BY d LIMIT 2 OFFSET 1) AS q ON q.d > 0",
+    "SELECT r.a, q.d FROM r LEFT JOIN LATERAL (SELECT d FROM s WHERE s.a > r.a ORDER BY d DESC"
+    " LIMIT 2) AS q ON TRUE",
+    "SELECT r.a, q.d FROM r JOIN LATERAL (SELECT d FROM s WHERE s.a = r.a ORDER BY d LIMIT 2"
+    " OFFSET 1) AS q ON q.d > 0",
     "SELECT r.a, q.e FROM r, LATERAL (SELECT d + r.b AS e FROM s WHERE s.a = r.a) AS q",
     "SELECT r.a, q.e FROM r, LATERAL (SELECT r.a + r.b AS e) AS q",
-    "SELECT r.a, q.d, p.n FROM r, LATERAL (SELECT d FROM s WHERE s.a = r.a) AS q, LATERAL (SELECT COUNT(*) AS n FROM t WHERE t.g = q.d) AS p",
-    "SELECT r.a, q.a2, q.n FROM r, LATERAL (SELECT a AS a2, COUNT(*) AS n FROM s WHERE s.d > r.b GROUP BY a) AS q",
+    "SELECT r.a, q.d, p.n FROM r, LATERAL (SELECT d FROM s WHERE s.a = r.a) AS q, LATERAL"
+    " (SELECT COUNT(*) AS n FROM t WHERE t.g = q.d) AS p",
+    "SELECT r.a, q.a2, q.n FROM r, LATERAL (SELECT a AS a2, COUNT(*) AS n FROM s WHERE s.d >"
+    " r.b GROUP BY a) AS q",
     "SELECT r.a, q.d FROM r, LATERAL (SELECT DISTINCT d FROM s WHERE s.a >= r.a) AS q",
-    "SELECT r.a, q.d FROM r, LATERAL (SELECT d FROM s WHERE s.a = r.a UNION ALL SELECT x FROM t WHERE t.g = r.a) AS q(d)",
-    "SELECT r.a, q.d, q.p FROM r, LATERAL (SELECT d, RANK() OVER (ORDER BY d) AS p FROM s WHERE s.a >= r.a) AS q",
+    "SELECT r.a, q.d FROM r, LATERAL (SELECT d FROM s WHERE s.a = r.a UNION ALL SELECT x FROM t"
+    " WHERE t.g = r.a) AS q(d)",
+    "SELECT r.a, q.d, q.p FROM r, LATERAL (SELECT d, RANK() OVER (ORDER BY d) AS p FROM s WHERE"
+    " s.a >= r.a) AS q",
 ]
 GENERATORS = [
     "SELECT id, x FROM xs LATERAL VIEW explode(list) l AS x",
@@ -256,24 +272,29 @@ WINDOWS = [
     "SELECT a, b, DENSE_RANK() OVER (ORDER BY b DESC) AS p FROM r",
     "SELECT k, ROW_NUMBER() OVER (PARTITION BY g ORDER BY k) AS p FROM t",
     "SELECT k, ROW_NUMBER() OVER (PARTITION BY g ORDER BY x, k) AS p FROM t",
-    "SELECT k, LAG(x) OVER (PARTITION BY g ORDER BY k) AS p, LEAD(x, 1, 0) OVER (PARTITION BY g ORDER BY k) AS q FROM t",
+    "SELECT k, LAG(x) OVER (PARTITION BY g ORDER BY k) AS p, LEAD(x, 1, 0) OVER (PARTITION BY g"
+    " ORDER BY k) AS q FROM t",
     "SELECT a, SUM(b) OVER (PARTITION BY a) AS p, COUNT(*) OVER () AS q FROM r",
     "SELECT a, SUM(b) OVER (PARTITION BY a ORDER BY b) AS p FROM r",
     "SELECT k, SUM(x) OVER (ORDER BY k ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS p FROM t",
-    "SELECT k, SUM(x) OVER (PARTITION BY g ORDER BY k ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS p FROM t",
+    "SELECT k, SUM(x) OVER (PARTITION BY g ORDER BY k ROWS BETWEEN UNBOUNDED PRECEDING AND"
+    " CURRENT ROW) AS p FROM t",
     "SELECT a, MAX(b) OVER (PARTITION BY a + 1) AS p FROM r",
     "SELECT a, b - AVG(b) OVER (PARTITION BY a) AS p FROM r",
     "SELECT a, SUM(b) OVER w AS p, MIN(b) OVER w AS q FROM r WINDOW w AS (PARTITION BY c)",
     "SELECT c, SUM(b) AS v, RANK() OVER (ORDER BY SUM(b)) AS p FROM r GROUP BY c",
     "SELECT c, SUM(SUM(b)) OVER () AS v FROM r GROUP BY c",
     "SELECT c, a, SUM(b) AS v, MAX(SUM(b)) OVER (PARTITION BY c) AS m FROM r GROUP BY c, a",
-    "SELECT * FROM (SELECT k, g, ROW_NUMBER() OVER (PARTITION BY g ORDER BY k DESC) AS p FROM t) AS q WHERE p = 1",
+    "SELECT * FROM (SELECT k, g, ROW_NUMBER() OVER (PARTITION BY g ORDER BY k DESC) AS p FROM"
+    " t) AS q WHERE p = 1",
     "SELECT k, g FROM t QUALIFY ROW_NUMBER() OVER (PARTITION BY g ORDER BY k) <= 2",
     "SELECT k, RANK() OVER (ORDER BY x) AS p FROM t QUALIFY p < 3",
     "SELECT a, COUNT(*) AS n FROM r GROUP BY a QUALIFY RANK() OVER (ORDER BY COUNT(*) DESC) = 1",
-    "SELECT k, NTILE(2) OVER (ORDER BY k) AS p, PERCENT_RANK() OVER (ORDER BY x) AS q, CUME_DIST() OVER (ORDER BY x) AS o FROM t",
+    "SELECT k, NTILE(2) OVER (ORDER BY k) AS p, PERCENT_RANK() OVER (ORDER BY x) AS q,"
+    " CUME_DIST() OVER (ORDER BY x) AS o FROM t",
     "SELECT k, FIRST_VALUE(x) OVER (PARTITION BY g ORDER BY k) AS p FROM t",
-    "SELECT k, LAST_VALUE(x) OVER (PARTITION BY g ORDER BY k ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS p FROM t",
+    "SELECT k, LAST_VALUE(x) OVER (PARTITION BY g ORDER BY k ROWS BETWEEN UNBOUNDED PRECEDING"
+    " AND UNBOUNDED FOLLOWING) AS p FROM t",
     "SELECT r.a, SUM(d) OVER (PARTITION BY r.a) AS v FROM r JOIN s ON r.a = s.a",
     "SELECT DISTINCT a, COUNT(*) OVER (PARTITION BY a) AS n FROM r",
     "SELECT CASE WHEN RANK() OVER (ORDER BY a) = 1 THEN 'first' ELSE 'rest' END AS f FROM r",
@@ -298,13 +319,19 @@ TOPS = [
     "SELECT a FROM (SELECT a, b FROM r ORDER BY a, b, c LIMIT 4) AS q GROUP BY a ORDER BY a LIMIT 1",
 ]
 RECURSION = [
-    "WITH RECURSIVE p(x, y) AS (SELECT src, dst FROM edge UNION SELECT p.x, e.dst FROM p JOIN edge AS e ON p.y = e.src) SELECT x, y FROM p",
+    "WITH RECURSIVE p(x, y) AS (SELECT src, dst FROM edge UNION SELECT p.x, e.dst FROM p JOIN"
+    " edge AS e ON p.y = e.src) SELECT x, y FROM p",
     "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5) SELECT i FROM n",
-    "WITH RECURSIVE n AS (SELECT 0 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 3) SELECT n.i, r.a FROM n JOIN r ON n.i = r.a",
-    "WITH RECURSIVE p(x) AS (SELECT src FROM edge WHERE src = 0 UNION SELECT dst FROM p JOIN edge ON p.x = edge.src) SELECT COUNT(*) AS n FROM p",
-    "WITH RECURSIVE p(x) AS (SELECT 0 UNION SELECT dst FROM p JOIN edge ON p.x = edge.src) SELECT DISTINCT src FROM edge WHERE src NOT IN (SELECT x FROM p)",
-    "WITH RECURSIVE p(x, d) AS (SELECT src, 0 FROM edge UNION ALL SELECT e.dst, d + 1 FROM p JOIN edge AS e ON p.x = e.src WHERE d < 3) SELECT x, MAX(d) AS far FROM p GROUP BY x",
-    "WITH RECURSIVE q AS (SELECT src AS v FROM edge), p(x) AS (SELECT v FROM q UNION SELECT dst FROM p JOIN edge ON p.x = edge.src) SELECT x FROM p",
+    "WITH RECURSIVE n AS (SELECT 0 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 3) SELECT n.i,"
+    " r.a FROM n JOIN r ON n.i = r.a",
+    "WITH RECURSIVE p(x) AS (SELECT src FROM edge WHERE src = 0 UNION SELECT dst FROM p JOIN"
+    " edge ON p.x = edge.src) SELECT COUNT(*) AS n FROM p",
+    "WITH RECURSIVE p(x) AS (SELECT 0 UNION SELECT dst FROM p JOIN edge ON p.x = edge.src)"
+    " SELECT DISTINCT src FROM edge WHERE src NOT IN (SELECT x FROM p)",
+    "WITH RECURSIVE p(x, d) AS (SELECT src, 0 FROM edge UNION ALL SELECT e.dst, d + 1 FROM p"
+    " JOIN edge AS e ON p.x = e.src WHERE d < 3) SELECT x, MAX(d) AS far FROM p GROUP BY x",
+    "WITH RECURSIVE q AS (SELECT src AS v FROM edge), p(x) AS (SELECT v FROM q UNION SELECT dst"
+    " FROM p JOIN edge ON p.x = edge.src) SELECT x FROM p",
 ]
 
 TEXTS = [

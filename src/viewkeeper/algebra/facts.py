@@ -1,4 +1,4 @@
-"""What can be said of every value of a plan: keys, functional dependencies, columns without NULL, linearity.
+"""What can be said of every value of a plan: keys, functional dependencies, linearity.
 
 A key is a set of columns of which no two rows agree; the empty key means at most one row. All facts
 are sound, none is complete.

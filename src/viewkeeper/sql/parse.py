@@ -136,7 +136,7 @@ def _reads_back(node: exp.Expr) -> bool:
         again = sqlglot.parse_one(f"SELECT {node.sql(dialect='spark')}", dialect="spark")
     except SqlglotError:
         return False
-    return again.expressions[0].transform(_plain_cast) == node.transform(_plain_cast)
+    return bool(again.expressions[0].transform(_plain_cast) == node.transform(_plain_cast))
 
 
 def _plain_cast(node: exp.Expr) -> exp.Expr:

@@ -78,7 +78,16 @@ def render(
 ) -> str:
     """The SQL text of a plan with explicit counts."""
     query = _Renderer(dialect, name_of).query(rel)
+    if dialect == DUCKDB:
+        query.transform(_duckdb_names, copy=False)
     return query.sql(dialect=dialect, pretty=pretty)
+
+
+def _duckdb_names(node: exp.Expr) -> exp.Expr:
+    """Functions of Spark that sqlglot passes on under a name that DuckDB does not know."""
+    if isinstance(node, exp.Anonymous) and node.name.lower() == "raise_error":
+        return exp.Anonymous(this="error", expressions=node.expressions)
+    return node
 
 
 def render_expression(expr: Scalar, dialect: str = SPARK) -> str:
@@ -408,8 +417,15 @@ def _table(name: str, alias: str) -> exp.Expression:
     return exp.alias_(exp.Table(this=identifier(name)), identifier(alias), table=True, copy=False)
 
 
-def _aliased(expr: Scalar, name: str) -> exp.Expression:
+def _aliased(expr: Scalar, name: str) -> exp.Expr:
+    """The expression under a name; a column that has it already is left alone.
+
+    Besides being shorter, this avoids aliases that Spark's optimizer removes wrongly: a window over
+    a union whose columns are all `x AS x` fails its plan validation (Spark 4.3).
+    """
     tidy = _tidy(expr)
+    if isinstance(tidy, exp.Column) and tidy.name == name:
+        return tidy
     return exp.Alias(this=tidy, alias=identifier(name))
 
 

@@ -86,7 +86,7 @@ def scalar_value(block: Block, query: exp.Expr) -> Scalar:
 def _the_only_row(context: Context, answer: Answer) -> Answer:
     """A query that may have several rows: its single value, or, as in Spark, an error for an outer row
     that meets more than one."""
-    value, count = context.fresh(answer.names[0]), context.fresh("rows")
+    value, count = context.fresh(answer.names[0]), context.fresh("matches")
     largest = Named(value, exp.Max(this=column(answer.columns[0])))
     rows = Named(count, exp.Count(this=exp.Star()))
     rel = Aggregate(answer.rel, same(answer.links), (largest, rows))
