@@ -142,7 +142,7 @@ class Views:
         return Project(rel, outputs), {**types, **dict.fromkeys(made, "int")}
 
     def grouped(self, rel: Relation, types: dict[str, str]) -> tuple[Relation, dict[str, str]]:
-        names = self.dice.sample(sorted(types), self.dice.choice((0, 1, 1, 2)))
+        names = self.dice.sample(sorted(types), min(len(types), self.dice.choice((0, 1, 1, 2))))
         keys = {self.fresh("k"): name for name in names}
         total = self.fresh("n")
         grouped = Aggregate(

@@ -78,6 +78,8 @@ class TestFormulae:
             ("a <=> c", "TRUE"),
             ("a <=> c AND c > 5", "a >= 6"),
             ("NOT (a > 3 OR c > 4) AND b < c", "a <= 3 AND b <= 3"),
+            ("NOT (c < a) AND c < 3", "a <= 2"),
+            ("c IN (1, NULL) AND a < c", "a <= 0"),
             ("c IN (1, 2, 3, 4, 5, 6, 7, 8, 9) AND c > a", "a <= 8"),
             ("c = 10.5 AND a = 1", "FALSE"),
             ("c > 10.5 AND a > c", "a >= 12"),
@@ -219,6 +221,12 @@ class TestJoins:
 
     def test_a_left_join_below_a_join(self) -> None:
         inner = Join(S, scan("t", e="int"), JoinKind.LEFT, scalar("c = e AND e > 5"))
+        assert kept(Join(R, inner, JoinKind.INNER, scalar("a <=> e AND b = c"))) == (
+            "(a IS NULL AND NOT b IS NULL) OR (a = b AND a >= 6 AND b >= 6)"
+        )
+
+    def test_a_right_join_below_a_join(self) -> None:
+        inner = Join(scan("t", e="int"), S, JoinKind.RIGHT, scalar("c = e AND e > 5"))
         assert kept(Join(R, inner, JoinKind.INNER, scalar("a <=> e AND b = c"))) == (
             "(a IS NULL AND NOT b IS NULL) OR (a = b AND a >= 6 AND b >= 6)"
         )
