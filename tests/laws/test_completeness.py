@@ -56,7 +56,8 @@ def test_every_node_is_generated_printed_walked_counted_and_rendered(node: type)
         seen += len(found)
         start(history)
         for n in found:
-            assert headline(n) and show(n).startswith(headline(n))
+            assert headline(n)
+            assert show(n).startswith(headline(n))
             assert with_children(n, children(n)) is n
             assert is_counted(n) in (True, False)
             assert plain(n).columns == n.columns

@@ -62,7 +62,7 @@ def test_deltas_of_consecutive_batches_keep_a_view_up_to_date(view: Typed, histo
 @cases(150)
 @given(plans(budget=4), histories())
 def test_minimal_deltas_are_strongly_minimal(view: Typed, history: History) -> None:
-    """No row occurs twice in the delta, so none is deleted and inserted; none is deleted that is not there."""
+    """No row occurs twice, so none is both deleted and inserted; none is deleted that is not there."""
     changed = start(history)
     rows = rows_of(weighted(minimal(delta(view.rel, changed))))
     before = value(old(view.rel, changed))
