@@ -80,7 +80,7 @@ def render(
     query = _Renderer(dialect, name_of).query(rel)
     if dialect == DUCKDB:
         query.transform(_duckdb_names, copy=False)
-    return query.sql(dialect=dialect, pretty=pretty)
+    return query.sql(dialect=dialect, pretty=pretty, copy=False)
 
 
 def _duckdb_names(node: exp.Expr) -> exp.Expr:
