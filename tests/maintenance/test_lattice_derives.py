@@ -123,6 +123,26 @@ def test_a_changed_dimension_makes_its_edges_read_the_stored_parent_not_the_fact
     assert [base_tables(step.relation) for step in steps] == [("stores",), ("stores",)]
 
 
+def test_only_a_chain_of_single_changes_is_weakly_minimal():
+    nodes = lattice(FIGURE_1)
+    sizes = Statistics({"pos": 10_000, "stores": 10, "items": 10, "SID_sales": 100}, {"pos": 10_000})
+
+    def minimal(*changed: str) -> dict[str, bool]:
+        changes = batch(*changed)
+        steps = propagate(choose_for_deltas(nodes, sizes, changes), changes, full_state)
+        assert all(step.parent for step in steps if step.view is not SID_SALES)
+        return {step.view.name: step.weakly_minimal for step in steps}
+
+    assert set(minimal("pos").values()) == {True}
+    assert set(minimal("stores").values()) == {True}
+    assert minimal("pos", "stores") == {
+        "SID_sales": True,
+        "sCD_sales": False,
+        "SiC_sales": True,
+        "sR_sales": False,
+    }
+
+
 def test_recomputation_uses_the_lattice_too():
     sizes = Statistics(
         {"pos": 10_000, "stores": 10, "items": 10, "SID_sales": 100, "sCD_sales": 5, "SiC_sales": 50}

@@ -20,10 +20,14 @@ from viewkeeper.algebra.relations import (
     UnionAll,
 )
 from viewkeeper.algebra.schema import Column, ForeignKey, TableSchema
+from viewkeeper.maintenance.lattice.build import lattice
 from viewkeeper.maintenance.lattice.cube_view import CubeView, Refusal
 from viewkeeper.maintenance.lattice.recognise import cube_view, cube_views
 from viewkeeper.maintenance.summary_delta.prepare import full_state
 from viewkeeper.maintenance.summary_delta.state import merge_spec, visible
+from viewkeeper.sql.catalog import StaticCatalog
+from viewkeeper.sql.parse import parse_view
+from viewkeeper.sql.render import DUCKDB, render
 from viewkeeper.storage.relation import Operator
 
 
@@ -106,6 +110,17 @@ def test_expressions_above_the_aggregate_are_outputs():
     assert (8 / 3, 1) in retail.rows(visible(found, full_state(found)))
 
 
+def test_a_key_is_stored_under_the_name_by_which_it_is_shown():
+    grouped = plan("storeID, itemID", "COUNT(*) AS n")
+    found = recognised(Project(grouped, tuple(named("itemID AS storeID, n AS itemID"))))
+    assert [k.name for k in found.keys] == ["__key_storeID", "storeID"]
+    retail = Retail()
+    assert (10, 2) in retail.con.execute(render(visible(found, full_state(found)), DUCKDB)).fetchall()
+    spec = merge_spec(found)
+    assert spec.key == ("__key_storeID", "storeID")
+    assert [name for name, _ in spec.derived] == ["itemID"]
+
+
 def test_distinct_is_grouping_without_aggregates():
     found = recognised(Distinct(Project(scan("pos"), tuple(named("storeID, itemID")))))
     assert found.measures == ()
@@ -173,6 +188,30 @@ def test_grouping_sets_are_several_nodes_of_one_view():
     shown = UnionAll(tuple(visible(node, full_state(node)) for node in nodes))
     assert retail.rows(shown) == retail.rows(rollup)
     assert (None, None, 23) in retail.rows(shown)
+
+
+def test_a_rollup_as_the_front_end_writes_it():
+    sql = (
+        "SELECT region, city, SUM(qty) AS q, GROUPING(city) AS g FROM pos JOIN stores USING (storeID) "
+        "GROUP BY ROLLUP (region, city)"
+    )
+    rel = parse_view(sql, StaticCatalog(SCHEMAS.values())).relation
+    assert rel is not None
+    nodes = cube_views(rel, SCHEMAS, "sales")
+    assert not isinstance(nodes, Refusal)
+    assert [[k.name for k in node.keys if k.name in ("region", "city")] for node in nodes] == [
+        ["region", "city"],
+        ["region"],
+        [],
+    ]
+    assert [(e.parent.name, e.child.name) for e in lattice(nodes).covers] == [
+        ("sales#1", "sales#2"),
+        ("sales#2", "sales#3"),
+    ]
+    retail = Retail()
+    shown = UnionAll(tuple(visible(node, full_state(node)) for node in nodes))
+    assert retail.rows(shown) == retail.rows(rel)
+    assert ("south", None, 15, 1) in retail.rows(shown)
 
 
 def test_one_refused_grouping_set_refuses_the_view():

@@ -11,7 +11,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from viewkeeper.algebra.expressions import Named, Scalar, column, conjuncts, replace_columns, same
+from viewkeeper.algebra.build import named_like
+from viewkeeper.algebra.expressions import (
+    Named,
+    Scalar,
+    column,
+    conjuncts,
+    rename_columns,
+    replace_columns,
+    same,
+)
 from viewkeeper.algebra.relations import (
     Aggregate,
     Distinct,
@@ -41,16 +50,28 @@ def cube_views(
     rel: Relation, schemas: Mapping[str, TableSchema], name: str = ""
 ) -> tuple[CubeView, ...] | Refusal:
     """The nodes of a view: one, or one per grouping set."""
-    if not isinstance(rel, UnionAll):
+    parts = _grouping_sets(rel)
+    if len(parts) == 1:
         one = cube_view(rel, schemas, name)
         return one if isinstance(one, Refusal) else (one,)
     nodes: list[CubeView] = []
-    for number, part in enumerate(rel.inputs, start=1):
+    for number, part in enumerate(parts, start=1):
         node = cube_view(part, schemas, f"{name}#{number}")
         if isinstance(node, Refusal):
             return node
         nodes.append(node)
     return tuple(nodes)
+
+
+def _grouping_sets(rel: Relation) -> tuple[Relation, ...]:
+    """The inputs of a bag union, each below the projections that stand above the union."""
+    match rel:
+        case UnionAll():
+            return tuple(named_like(part, rel.columns) for part in rel.inputs)
+        case Project():
+            return tuple(Project(part, rel.outputs) for part in _grouping_sets(rel.child))
+        case _:
+            return (rel,)
 
 
 @dataclass
@@ -69,12 +90,22 @@ def _cube_view(rel: Relation, schemas: Mapping[str, TableSchema], name: str) -> 
     outputs, aggregate = _outputs_above(rel)
     block = _block(aggregate.child, schemas, [])
     found = star(block.scans, block.conditions)
-    keys = tuple(Named(k.name, found.canonical(block.over(k.expr))) for k in aggregate.keys)
+    names = _stored_names(aggregate, outputs)
+    keys = tuple(Named(names[k.name], found.canonical(block.over(k.expr))) for k in aggregate.keys)
     measures = tuple(
-        Named(m.name, distributive(found.canonical(block.over(m.expr)))) for m in aggregate.aggregates
+        Named(names[m.name], distributive(found.canonical(block.over(m.expr)))) for m in aggregate.aggregates
     )
+    shown = tuple(Named(o.name, rename_columns(o.expr, names)) for o in outputs)
     where = _where(found, block)
-    return CubeView(name, found.fact, found.dimensions, where, keys, measures, outputs, counted=found.counted)
+    return CubeView(name, found.fact, found.dimensions, where, keys, measures, shown, counted=found.counted)
+
+
+def _stored_names(aggregate: Aggregate, outputs: tuple[Named, ...]) -> dict[str, str]:
+    """A key that is shown is stored under the name by which it is shown; the rest is hidden."""
+    shown = {o.expr.name: o.name for o in reversed(outputs) if o.is_column}
+    keys = {name: shown.get(name, f"__key_{name}") for name in aggregate.key_names}
+    measures = {item.name: f"__measure_{item.name}" for item in aggregate.aggregates}
+    return keys | measures
 
 
 def _where(found: Star, block: _Block) -> tuple[Scalar, ...]:
