@@ -1,8 +1,8 @@
 """The 22 queries of TPC-H, as the specification writes them, with its validation parameters.
 
-Two things differ from the text: expressions without a name got one, since a view's column needs it,
-and Q17 asks for another container that the specification allows, since the small database has no
-answer for the one it validates with.
+What differs from that text: expressions without a name got one, since a view's column needs it; Q11's
+fraction is 0.0001 divided by the scale factor; Q15 has its view as a WITH clause; and Q17 asks for
+another container that the specification allows, since the small database has no answer for MED BOX.
 """
 
 from __future__ import annotations
