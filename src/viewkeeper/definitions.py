@@ -191,7 +191,6 @@ def _define(work: Workspace, draft: Draft, definition: ViewDefinition) -> None:
     """Checks the query, asks Spark for its types, and makes the relations that it needs."""
     tables = tuple(_spelled(draft.catalog, table) for table in tables_read(definition.sql))
     columns = analysed_columns(work.engine, draft, definition.sql)
-    checked_columns([c.name for c in columns], f"The view {definition.name}")
     definition = replace(definition, tables=tables, columns=columns)
     view = compiled(definition, draft.catalog)
     _make_relations(work, draft, view)

@@ -13,9 +13,12 @@ from viewkeeper.draft import Draft
 from viewkeeper.maintenance.strategy import TableChange, bound
 from viewkeeper.planning.explain import Explanation, explanation
 from viewkeeper.planning.planner import choose
+from viewkeeper.errors import NotFound
 from viewkeeper.refresh import batch_of, inputs_seen, stale_views, storage_of
 from viewkeeper.spark.compare import Difference, compare
 from viewkeeper.spark.execute import Execution
+from viewkeeper.spark.feed import change_feed
+from viewkeeper.spark.session import DataFrame
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.storage.commits import Entry
 from viewkeeper.storage.relation import RelationState
@@ -160,3 +163,17 @@ def explain(work: Workspace, name: str) -> Explanation:
 def _lenient(policy: str) -> str:
     """To explain a view that `strict` cannot maintain is not to refresh it."""
     return "incremental" if policy == "strict" else policy
+
+
+def changes(work: Workspace, name: str, since: int, until: int | None) -> DataFrame:
+    """The net changes of a table or view between two retained versions, with old and new values."""
+    last = work.log.latest() if until is None else work.log.entry(until)
+    known = last.catalog.schema(name).name
+    first = work.log.entry(since)
+    if known not in first.relations:
+        raise NotFound(
+            f"{known} did not exist in version {since}.",
+            hint="Ask for changes since a later version.",
+            table=known,
+        )
+    return change_feed(work.reader, first.relations[known], last.relations[known])

@@ -14,6 +14,7 @@ from viewkeeper.draft import Draft
 from viewkeeper.maintenance.strategy import Batch, TableChange, View
 from viewkeeper.planning.planner import Choice, choose
 from viewkeeper.publish import publish
+from viewkeeper.relevant import Pending, relevant_batches
 from viewkeeper.report import Reason, Report, ViewReport
 from viewkeeper.spark.execute import Execution, layers_between
 from viewkeeper.spark.relations import fold
@@ -23,6 +24,7 @@ from viewkeeper.views import compiled
 from viewkeeper.workspace import Workspace
 
 UNCHANGED = Reason("unchanged", "Nothing that the view reads has changed.")
+IRRELEVANT = Reason("irrelevant", "No change of what the view reads can matter to it.")
 
 
 def refresh(work: Workspace, names: Iterable[str], policy: str | None) -> Report:
@@ -51,12 +53,32 @@ def refresh_views(
 ) -> list[ViewReport]:
     """Brings the views, and the views that they read, to the draft's state of the base tables."""
     order = with_ancestors(draft, names)
+    relevant = _relevant(work, draft, order, policy)
     reports = []
     for number, definition in enumerate(order):
         work.progress("refresh", definition.name, number, len(order))
-        reports.append(_refresh_view(work, draft, definition, policy))
+        reports.append(_refresh_view(work, draft, definition, policy, relevant.get(definition.name)))
     work.progress("refresh", "", len(order), len(order))
     return reports
+
+
+def _relevant(
+    work: Workspace, draft: Draft, order: Iterable[ViewDefinition], policy: str | None
+) -> dict[str, Batch]:
+    """The batches of views that read base tables only, without changes that cannot matter."""
+    pending = []
+    for definition in order:
+        old = inputs_seen(work.log, definition)
+        batch = batch_of(draft, definition, old)
+        over_tables = not any(table in draft.catalog.views for table in definition.tables)
+        if policy != "full" and batch is not None and batch.changes and over_tables:
+            layers = {
+                table: (draft.relations[table], layers_between(old[table], draft.relations[table]))
+                for table, change in batch.changes.items()
+                if not change.replaced
+            }
+            pending.append(Pending(compiled(definition, draft.catalog), batch, layers))
+    return relevant_batches(work, pending)
 
 
 def with_ancestors(draft: Draft, names: Iterable[str]) -> tuple[ViewDefinition, ...]:
@@ -75,15 +97,21 @@ def with_ancestors(draft: Draft, names: Iterable[str]) -> tuple[ViewDefinition, 
 
 
 def _refresh_view(
-    work: Workspace, draft: Draft, definition: ViewDefinition, policy: str | None
+    work: Workspace,
+    draft: Draft,
+    definition: ViewDefinition,
+    policy: str | None,
+    relevant: Batch | None,
 ) -> ViewReport:
     started = time.perf_counter()
     view = compiled(definition, draft.catalog)
     old = inputs_seen(work.log, definition)
-    batch = batch_of(draft, definition, old)
+    batch = relevant or batch_of(draft, definition, old)
     if batch is not None and not batch.changes and policy != "full":
         _publish_position(draft, definition)
-        return ViewReport(definition.name, "none", UNCHANGED, seconds=time.perf_counter() - started)
+        reason, dropped = (IRRELEVANT if batch.rows_dropped else UNCHANGED), batch.rows_dropped
+        seconds = time.perf_counter() - started
+        return ViewReport(definition.name, "none", reason, 0, 0, seconds, {"rows_dropped": dropped})
     choice = _choice(view, batch, policy or definition.policy)
     own = {name: draft.relations[name] for name in (*definition.state, definition.name)}
     execution = Execution(work.engine, draft, {**old, **own})
@@ -98,7 +126,11 @@ def _refresh_view(
         execution.rows_read,
         execution.rows_written,
         seconds,
-        {"groups_recomputed": execution.groups_recomputed, "steps_skipped": execution.skipped},
+        {
+            "groups_recomputed": execution.groups_recomputed,
+            "steps_skipped": execution.skipped,
+            "rows_dropped": batch.rows_dropped if batch else 0,
+        },
     )
 
 

@@ -22,4 +22,4 @@ def compiled(definition: ViewDefinition, catalog: Catalog) -> View:
 def _compiled(name: str, sql: str, columns: tuple[Column, ...], schemas: tuple[TableSchema, ...]) -> View:
     query = parse_view(sql, StaticCatalog(schemas))
     strata = (Stratum(name, None),) if query.relation is None else program(name, query.relation)
-    return View(name, sql, columns, strata, query.untranslatable)
+    return View(name, sql, columns, strata, query.untranslatable, query.relation)

@@ -90,6 +90,10 @@ class Warehouse:
         entry = log.latest() if version is None else log.entry(version)
         return self._work.reader.visible(entry.relations[entry.catalog.schema(name).name])
 
+    def changes(self, name: str, since: int, until: int | None = None) -> DataFrame:
+        """The rows of a table or view that were inserted, deleted and updated between two versions."""
+        return inspection.changes(self._work, name, since, until)
+
     def status(self) -> list[Status]:
         """Where every table and view stands."""
         return inspection.status(self._work)

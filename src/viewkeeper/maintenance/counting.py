@@ -10,7 +10,17 @@ nothing flows on when that did not change, and the steps above are left out.
 from __future__ import annotations
 
 from viewkeeper.algebra.counts import weighted
-from viewkeeper.algebra.relations import Consolidate, Fixpoint, Reference, Relation, Scan, State
+from viewkeeper.algebra.expressions import Scalar, columns_of, rename_columns
+from viewkeeper.algebra.facts import is_linear
+from viewkeeper.algebra.relations import (
+    Consolidate,
+    Filter,
+    Fixpoint,
+    Reference,
+    Relation,
+    Scan,
+    State,
+)
 from viewkeeper.algebra.walk import base_tables, nodes, rewrite
 from viewkeeper.delta.minimal import minimal
 from viewkeeper.delta.rules import delta
@@ -58,14 +68,28 @@ class Counting:
 def stratum_delta(
     query: Relation, changed: frozenset[str], batch: Batch, computed: frozenset[str]
 ) -> Relation:
-    """Δ of a stratum's query, reading the deltas of lower strata where they were computed."""
+    """Δ of a stratum's query, reading the deltas of lower strata where they were computed.
+
+    Where counts just multiply and add up, changes that cannot matter are left out here as well.
+    """
+    filters = batch.relevance if is_linear(query) else {}
 
     def refer(node: Relation) -> Relation:
-        if isinstance(node, Scan) and node.at is State.DELTA and node.table in computed:
+        if not isinstance(node, Scan) or node.at is not State.DELTA:
+            return node
+        if node.table in computed:
             return Reference(delta_name(node.table), node.columns, counted=True)
-        return node
+        return _relevant(node, filters[node.table]) if node.table in filters else node
 
     return rewrite(bound(delta(query, changed), batch.counted), refer)
+
+
+def _relevant(scan: Scan, condition: Scalar) -> Relation:
+    """The changes that may matter; the condition names stored columns."""
+    names = {item.source.name: item.name for item in scan.bound}
+    if not columns_of(condition) <= names.keys():
+        return scan
+    return Filter(scan, rename_columns(condition, names))
 
 
 def delta_name(stratum: str) -> str:

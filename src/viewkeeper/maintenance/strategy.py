@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from viewkeeper.algebra.expressions import Scalar
 from viewkeeper.algebra.relations import Relation, Scan
 from viewkeeper.algebra.schema import Column
 from viewkeeper.algebra.walk import rewrite
@@ -37,13 +38,14 @@ class Stratum:
 
 @dataclass(frozen=True)
 class View:
-    """A view as strategies see it: the last stratum is the view itself."""
+    """A view as strategies see it: the last stratum is the view itself; `query` is the whole plan."""
 
     name: str
     sql: str
     columns: tuple[Column, ...]
     strata: tuple[Stratum, ...]
     untranslatable: str | None = None
+    query: Relation | None = None
 
     @property
     def top(self) -> Stratum:
@@ -64,13 +66,16 @@ class Batch:
     """What a refresh finds: the inputs that changed, and how everything is stored.
 
     `counted` names the relations whose stored rows carry counts because deletions are pending;
-    `stored` gives the columns of stored relations.
+    `stored` gives the columns of stored relations. `relevance` holds, for tables some of whose
+    changes were found not to matter, the condition of those that may.
     """
 
     changes: Mapping[str, TableChange]
     sizes: Mapping[str, int]
     counted: frozenset[str] = frozenset()
     stored: Mapping[str, tuple[Column, ...]] = field(default_factory=dict)
+    relevance: Mapping[str, Scalar] = field(default_factory=dict)
+    rows_dropped: int = 0
 
     @property
     def changed(self) -> frozenset[str]:

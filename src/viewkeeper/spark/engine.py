@@ -8,17 +8,22 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 
+from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from viewkeeper.algebra.relations import Relation
 from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.errors import InvalidSQL, MissingFile, ViewkeeperError, WrongType
+from viewkeeper.spark.arrow import arrow_table
 from viewkeeper.spark.session import settings
 from viewkeeper.sql.render import SPARK, render, state_name
 from viewkeeper.storage.footers import written_files
 from viewkeeper.storage.objects import Folder, join
 from viewkeeper.storage.relation import DataFile
+
+FAILURES = (PySparkException, Py4JError)
+"""What a failing Spark job raises: Spark's own error, or the JVM's as it is."""
 
 SMALL = 200_000
 """A result of at most this many rows is written as one file."""
@@ -50,11 +55,14 @@ class Engine:
         with self.settings():
             try:
                 return self.spark.read.schema(ddl(columns)).parquet(*paths)
-            except PySparkException as error:
+            except FAILURES as error:
                 raise translated(error) from error
 
     def empty(self, columns: Sequence[Column]) -> DataFrame:
-        return self.spark.createDataFrame([], ddl(columns))
+        table = arrow_table([], columns, "UTC")
+        if table is None:
+            return self.spark.createDataFrame([], ddl(columns))
+        return self.spark.createDataFrame(table)
 
     def plan(self, rel: Relation, frames: Mapping[str, DataFrame]) -> DataFrame:
         """A plan with explicit counts; `frames` holds its leaves by the names that SQL gives them."""
@@ -84,7 +92,7 @@ class Engine:
         with self.settings():
             try:
                 frame.write.mode("append").parquet(self.folder.address(join(relation, batch)))
-            except PySparkException as error:
+            except FAILURES as error:
                 raise translated(error) from error
         return written_files(self.folder, relation, batch)
 
@@ -94,7 +102,7 @@ class Engine:
         with self.settings():
             try:
                 return frame.limit(limit).collect()
-            except PySparkException as error:
+            except FAILURES as error:
                 raise translated(error) from error
 
     def count_action(self) -> None:
@@ -116,7 +124,7 @@ def columns_of(frame: DataFrame) -> tuple[Column, ...]:
     return tuple(Column(f.name, f.dataType.simpleString(), f.nullable) for f in fields)
 
 
-def translated(error: PySparkException) -> ViewkeeperError:
+def translated(error: Exception) -> ViewkeeperError:
     """Spark's error as ours: it names the file or the place in the user's SQL."""
     text = str(error)
     missing = _MISSING.search(text)
@@ -127,7 +135,7 @@ def translated(error: PySparkException) -> ViewkeeperError:
             text.splitlines()[0],
             "Restore the file from a backup, or read an earlier version.",
         )
-    condition = error.getCondition() if hasattr(error, "getCondition") else None
+    condition = error.getCondition() if isinstance(error, PySparkException) else None
     if isinstance(error, (AnalysisException, ParseException)):
         return InvalidSQL("Spark does not accept this SQL.", text.strip(), code=condition)
     if condition and condition.startswith(("CAST_", "NUMERIC_", "ARITHMETIC_", "CANNOT_PARSE")):

@@ -15,7 +15,8 @@ from pyspark.sql import functions as F
 
 from viewkeeper.algebra.schema import Column
 from viewkeeper.errors import InvalidChange, MissingFile, WrongType
-from viewkeeper.spark.engine import columns_of, translated
+from viewkeeper.spark.arrow import arrow_table
+from viewkeeper.spark.engine import columns_of, ddl, translated
 from viewkeeper.spark.session import settings
 
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
@@ -62,9 +63,17 @@ def _from_rows(spark: SparkSession, rows: list[Any], columns: Sequence[Column] |
         return spark.createDataFrame(rows)
     if rows and isinstance(rows[0], Mapping):
         columns, rows = _from_dicts(rows, columns)
-    values = [_typed_row(row, columns) for row in rows]
-    text = ", ".join(f"`{c.name}` {c.type}" for c in columns)
-    return spark.createDataFrame(values, text)
+    return local_frame(spark, [_typed_row(row, columns) for row in rows], columns)
+
+
+def local_frame(spark: SparkSession, rows: Sequence[tuple[Any, ...]], columns: Sequence[Column]) -> DataFrame:
+    """A DataFrame of rows that are on the driver."""
+    try:
+        table = arrow_table(rows, columns, spark.conf.get("spark.sql.session.timeZone") or "UTC")
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        names = ", ".join(f"{c.name} {c.type}" for c in columns)
+        raise WrongType("A value does not fit its column.", f"{error}\nColumns: {names}.") from error
+    return spark.createDataFrame(list(rows), ddl(columns)) if table is None else spark.createDataFrame(table)
 
 
 def _from_dicts(

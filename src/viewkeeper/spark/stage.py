@@ -265,10 +265,10 @@ def _references_to(catalog: Catalog, table: str) -> list[tuple[TableSchema, Any]
 
 
 def _ranges(files: Sequence[DataFile], columns: Sequence[str]) -> dict[str, tuple[Any, Any]]:
-    """The least and greatest value of each column over the files, where all of them tell."""
+    """The least and greatest value of each column without NULLs, where all files tell them."""
     found = {}
     for name in columns:
-        pairs = [file.ranges.get(name) for file in files]
+        pairs = [None if name in file.nulls else file.ranges.get(name) for file in files]
         known = [pair for pair in pairs if pair is not None]
         if known and len(known) == len(pairs):
             found[name] = (min(low for low, _ in known), max(high for _, high in known))

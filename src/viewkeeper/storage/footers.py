@@ -34,7 +34,8 @@ def written_files(folder: Folder, relation: str, batch: str) -> tuple[DataFile, 
 
 def _described(folder: Folder, relation: str, path: str, size: int) -> DataFile:
     metadata = read_footer(folder, path, size)
-    return DataFile(path.removeprefix(relation).lstrip("/"), metadata.num_rows, size, ranges(metadata))
+    name = path.removeprefix(relation).lstrip("/")
+    return DataFile(name, metadata.num_rows, size, ranges(metadata), columns_with_nulls(metadata))
 
 
 def read_footer(folder: Folder, path: str, size: int) -> pq.FileMetaData:
@@ -59,6 +60,17 @@ def ranges(metadata: pq.FileMetaData) -> dict[str, tuple[Any, Any]]:
         if pair is not None and "." not in name:
             found[name] = pair
     return found
+
+
+def columns_with_nulls(metadata: pq.FileMetaData) -> frozenset[str]:
+    """The columns that hold a NULL, or may: where the footer does not say that there is none."""
+    found = set()
+    for group in range(metadata.num_row_groups):
+        for index in range(metadata.num_columns):
+            chunk = metadata.row_group(group).column(index)
+            if not chunk.is_stats_set or chunk.statistics.null_count != 0:
+                found.add(chunk.path_in_schema.split(".")[0])
+    return frozenset(found)
 
 
 def _range_of_column(metadata: pq.FileMetaData, index: int) -> tuple[Any, Any] | None:

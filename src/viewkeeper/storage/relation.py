@@ -64,20 +64,27 @@ class MergeSpec:
 
 @dataclass(frozen=True)
 class DataFile:
-    """One Parquet file, relative to its relation's folder, with what its footer tells."""
+    """One Parquet file, relative to its relation's folder, with what its footer tells.
+
+    `ranges` hold the least and greatest value of a column, NULLs left out; `nulls` names the
+    columns that have some.
+    """
 
     path: str
     rows: int
     bytes: int
     ranges: Mapping[str, tuple[Any, Any]] = field(default_factory=dict, hash=False, compare=False)
+    nulls: frozenset[str] = field(default=frozenset(), hash=False, compare=False)
 
     def to_json(self) -> list[Any]:
-        return [self.path, self.rows, self.bytes, {name: list(pair) for name, pair in self.ranges.items()}]
+        ranges = {name: list(pair) for name, pair in self.ranges.items()}
+        return [self.path, self.rows, self.bytes, ranges, sorted(self.nulls)]
 
     @staticmethod
     def from_json(data: list[Any]) -> DataFile:
-        path, rows, size, ranges = data
-        return DataFile(path, rows, size, {name: (low, high) for name, (low, high) in ranges.items()})
+        path, rows, size, ranges, nulls = data
+        pairs = {name: (low, high) for name, (low, high) in ranges.items()}
+        return DataFile(path, rows, size, pairs, frozenset(nulls))
 
 
 @dataclass(frozen=True)

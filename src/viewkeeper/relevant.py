@@ -1,0 +1,71 @@
+"""Leaving out changes that cannot matter (blakeley86 section 4), before anything is planned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from viewkeeper.algebra.expressions import Scalar
+from viewkeeper.maintenance.irrelevant_updates import Relevance, explained_relevance
+from viewkeeper.maintenance.strategy import Batch, View
+from viewkeeper.spark.relevance import Question, relevant_rows
+from viewkeeper.storage.relation import Layer, RelationState
+from viewkeeper.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Pending:
+    """A view and what is pending for it."""
+
+    view: View
+    batch: Batch
+    layers: Mapping[str, tuple[RelationState, tuple[Layer, ...]]]
+
+
+def relevant_batches(work: Workspace, pending: list[Pending]) -> dict[str, Batch]:
+    """Each view's batch without the changes that provably do not matter to it."""
+    filters: dict[Question, Scalar] = {}
+    changes = {}
+    for item in pending:
+        for table, found in _filters(item).items():
+            filters[item.view.name, table] = found.filter
+            changes[item.view.name, table] = item.layers[table]
+    kept = relevant_rows(work.engine, _undecided(filters), changes)
+    decided = {question: 0 for question, found in filters.items() if found == exp.false()}
+    return {item.view.name: _reduced(item, filters, {**kept, **decided}) for item in pending}
+
+
+def _filters(item: Pending) -> dict[str, Relevance]:
+    """The filters of the tables of which some change may be dropped."""
+    found = {}
+    for table in item.layers:
+        if table in item.batch.changes and not item.batch.changes[table].replaced:
+            relevance = view_relevance(item.view, table)
+            if relevance is not None and not relevance.drops_nothing:
+                found[table] = relevance
+    return found
+
+
+def view_relevance(view: View, table: str) -> Relevance | None:
+    """Which changes of a table may matter to a view; None where that cannot be said."""
+    return None if view.query is None else explained_relevance(view.query, table)
+
+
+def _undecided(filters: Mapping[Question, Scalar]) -> dict[Question, Scalar]:
+    return {question: found for question, found in filters.items() if found != exp.false()}
+
+
+def _reduced(item: Pending, filters: Mapping[Question, Scalar], kept: Mapping[Question, int]) -> Batch:
+    """Tables without a relevant change count as unchanged; the others keep their filter."""
+    changes, relevance, dropped = {}, {}, 0
+    for table, change in item.batch.changes.items():
+        question = (item.view.name, table)
+        rows = kept.get(question, change.rows)
+        dropped += change.rows - rows
+        if rows:
+            changes[table] = replace(change, rows=rows)
+            if rows < change.rows:
+                relevance[table] = filters[question]
+    return replace(item.batch, changes=changes, relevance=relevance, rows_dropped=dropped)

@@ -1,0 +1,65 @@
+"""Rows of Python values as Arrow tables.
+
+Spark takes an Arrow table as a local relation: no Python worker starts, and the optimizer knows how
+small it is. Rows of types that Arrow and Spark do not share in the plain way go the slow way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from viewkeeper.algebra.schema import Column
+
+_TYPES = {
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "boolean": pa.bool_(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us"),
+    "timestamp_ntz": pa.timestamp("us"),
+}
+
+
+def arrow_type(text: str) -> pa.DataType | None:
+    """Arrow's type for one of Spark's; None where there is no plain counterpart."""
+    if text.startswith("decimal("):
+        precision, scale = text.removeprefix("decimal(").removesuffix(")").split(",")
+        return pa.decimal128(int(precision), int(scale))
+    return _TYPES.get(text)
+
+
+def arrow_table(rows: Sequence[Sequence[Any]], columns: Sequence[Column], zone: str) -> pa.Table | None:
+    """The rows as an Arrow table; None where some column has no plain Arrow type."""
+    types = [arrow_type(column.type) for column in columns]
+    arrays = []
+    for number, (column, kind) in enumerate(zip(columns, types, strict=True)):
+        if kind is None:
+            return None
+        arrays.append(_array([row[number] for row in rows], column.type, kind, zone))
+    return pa.table(arrays, names=[column.name for column in columns])
+
+
+def _array(values: list[Any], kind: str, arrow: pa.DataType, zone: str) -> pa.Array:
+    if kind != "timestamp":
+        return pa.array(values, type=arrow)
+    naive = pa.array([_local(value, zone) for value in values], type=arrow)
+    return pc.assume_timezone(naive, zone, ambiguous="earliest", nonexistent="latest")
+
+
+def _local(value: datetime | None, zone: str) -> datetime | None:
+    """The value on the session's clock; one without a time zone is taken to be so already."""
+    if value is None or value.tzinfo is None:
+        return value
+    return value.astimezone(ZoneInfo(zone)).replace(tzinfo=None)

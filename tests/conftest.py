@@ -1,0 +1,67 @@
+"""One Spark session for the whole run, and fresh warehouses over it."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import viewkeeper as vk
+from viewkeeper.spark.compare import compare
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+CONNECT_PORT = free_port()
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """A classic session; the same JVM also serves Spark Connect clients, for tests that kill them."""
+    session = (
+        SparkSession.builder.master("local[2]")
+        .appName("viewkeeper-tests")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.default.parallelism", "2")
+        .config("spark.driver.memory", "2g")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.log.level", "OFF")
+        .config("spark.plugins", "org.apache.spark.sql.connect.SparkConnectPlugin")
+        .config("spark.connect.grpc.binding.address", "127.0.0.1")
+        .config("spark.connect.grpc.binding.port", str(CONNECT_PORT))
+        .getOrCreate()
+    )
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def connect_address(spark: SparkSession) -> str:
+    return f"sc://127.0.0.1:{CONNECT_PORT}"
+
+
+@pytest.fixture
+def warehouse(spark: SparkSession, tmp_path: Path) -> vk.Warehouse:
+    return vk.open(str(tmp_path / "warehouse"), spark=spark)
+
+
+@pytest.fixture
+def same_bag(warehouse: vk.Warehouse) -> Callable[[DataFrame, DataFrame], None]:
+    """Fails unless two DataFrames are equal as bags, both ways."""
+
+    def check(left: DataFrame, right: DataFrame) -> None:
+        difference = compare(warehouse._work.engine, left, right)
+        assert not difference, f"only left: {difference.only_left}, only right: {difference.only_right}"
+
+    return check
