@@ -87,10 +87,17 @@ def merge(tree: exp.Merge) -> Merge:
     table, alias = _table(tree.this)
     source = tree.args["using"]
     source_alias = source.alias or (source.name if isinstance(source, exp.Table) else None)
+    clauses = tuple(_clause(when) for when in tree.args["whens"].expressions)
+    return Merge(table, alias, _unnamed(source), source_alias, text(tree.args["on"]), clauses)
+
+
+def _unnamed(source: exp.Expr) -> str:
+    """The source without its alias; names that the alias gives to columns stay."""
+    if source.alias_column_names:
+        return f"(SELECT * FROM {text(source)})"
     bare = source.copy()
     bare.set("alias", None)
-    clauses = tuple(_clause(when) for when in tree.args["whens"].expressions)
-    return Merge(table, alias, text(bare), source_alias, text(tree.args["on"]), clauses)
+    return text(bare)
 
 
 def _clause(node: exp.When) -> MergeClause:
