@@ -73,12 +73,6 @@ class Stage:
     def _columns(self, script: Script, target: str) -> tuple[str, ...]:
         return next(stored.plan.columns for stored in script.stored if stored.name == target)
 
-    def has_rows(self, diff: str) -> bool:
-        """Whether a result has rows; one that no step computed counts as one that has."""
-        tables = "SELECT 1 FROM duckdb_tables() WHERE table_name = ?"
-        known = self.connection.execute(tables, [diff]).fetchall()
-        return not known or bool(self.rows(f"{diff} LIMIT 1", ()))
-
     def sql(self, plan: Relation) -> str:
         return _sql(plain(plan))
 

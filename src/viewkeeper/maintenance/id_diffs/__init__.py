@@ -41,6 +41,12 @@ class Definition:
         dag = instantiate(self.top, self.schemas, self.caches, changed, tuple_based=self.tuple_based)
         return minimize(compose(dag, self.name, self.visible, self.caches))
 
+    def base_steps(self) -> tuple[Compute, ...]:
+        """The logs of the tables and all diffs of them: which have rows decides on the script."""
+        rules = instantiate(self.top, self.schemas, self.caches).rules
+        base = (rule for rule in rules if rule.subview in self.schemas)
+        return tuple(Compute(rule.name, rule.query, rule.schema, rule.explicit) for rule in base)
+
 
 def define(
     name: str,
