@@ -46,6 +46,11 @@ class Draft:
             state, overlay=(*state.overlay, layer), log=(*state.log, layer)
         )
 
+    def next_sequence(self, name: str) -> int:
+        """The place of a relation's next layer in the order of its layers."""
+        own = [layer for layer in self.relations[name].log if layer.commit == self.version]
+        return self.version * 1000 + len(own)
+
     def put(self, name: str, state: RelationState) -> None:
         self.relations[name] = state
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from viewkeeper.algebra.expressions import Scalar
+from viewkeeper.algebra.expressions import Scalar, conjuncts
 from viewkeeper.maintenance.irrelevant_updates import Relevance, explained_relevance
 from viewkeeper.maintenance.strategy import Batch, View
 from viewkeeper.spark.relevance import Question, relevant_rows
@@ -43,9 +43,22 @@ def _filters(item: Pending) -> dict[str, Relevance]:
     for table in item.layers:
         if table in item.batch.changes and not item.batch.changes[table].replaced:
             relevance = view_relevance(item.view, table)
-            if relevance is not None and not relevance.drops_nothing:
+            if relevance is not None and not _keeps_all(relevance, item.layers[table][1]):
                 found[table] = relevance
     return found
+
+
+def _keeps_all(relevance: Relevance, layers: tuple[Layer, ...]) -> bool:
+    """Whether the files' footers show that no change can be dropped: it is only about NULLs."""
+    nulls = {name for layer in layers for file in layer.files for name in file.nulls}
+    return all(_is_present(part, nulls) for part in conjuncts(relevance.filter))
+
+
+def _is_present(part: Scalar, nulls: set[str]) -> bool:
+    tested = part.this.unnest() if isinstance(part, exp.Not) else None
+    if not isinstance(tested, exp.Is) or not isinstance(tested.expression, exp.Null):
+        return False
+    return isinstance(tested.this, exp.Column) and tested.this.name not in nulls
 
 
 def view_relevance(view: View, table: str) -> Relevance | None:

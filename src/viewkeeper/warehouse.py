@@ -11,6 +11,7 @@ from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.changes import Transaction
 from viewkeeper.inspection import HistoryEntry, Status, Verification
 from viewkeeper.planning.explain import Explanation
+from viewkeeper.planning.planner import checked_policy
 from viewkeeper.refresh import refresh
 from viewkeeper.report import Report
 from viewkeeper.spark.engine import Engine
@@ -81,6 +82,7 @@ class Warehouse:
     def refresh(self, *views: str, policy: str | None = None) -> Report:
         """Brings the named views, or every stale one, up to date in one commit."""
         catalog = self._work.log.latest().catalog
+        checked_policy(policy or "auto")
         names = [definitions.view_named(catalog, view).name for view in views]
         return refresh(self._work, names, policy)
 

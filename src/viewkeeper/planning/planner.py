@@ -25,11 +25,15 @@ class Choice:
     rejected: tuple[tuple[str, Reason], ...] = ()
 
 
-def choose(view: View, batch: Batch, policy: str) -> Choice:
-    """The choice for one view and one batch."""
+def checked_policy(policy: str) -> str:
     if policy not in POLICIES:
         raise InvalidOption(f"There is no policy {policy!r}.", f"Policies are {', '.join(POLICIES)}.")
-    if policy == "full":
+    return policy
+
+
+def choose(view: View, batch: Batch, policy: str) -> Choice:
+    """The choice for one view and one batch."""
+    if checked_policy(policy) == "full":
         return Choice(RECOMPUTE, Reason("policy-full", "The policy asks for recomputation."))
     rejected: list[tuple[str, Reason]] = []
     for strategy in STRATEGIES:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from viewkeeper.algebra.build import is_empty
 from viewkeeper.algebra.relations import Relation, Scan, State
@@ -19,6 +21,7 @@ from viewkeeper.spark.read import Reader, Source
 from viewkeeper.sql.render import state_name
 from viewkeeper.sql.splice import spliced, tables_read
 from viewkeeper.storage.delta_log import commit_main, main_files
+from viewkeeper.storage.layers import REPLACES, SEQUENCE
 from viewkeeper.storage.relation import Layer, RelationState
 
 
@@ -120,6 +123,8 @@ class Execution:
         if step.recomputed is not None and step.recomputed_from not in self.empty:
             frame = frame.union(_cast(self.frame(step.recomputed), columns))
             self.groups_recomputed += self.sizes[step.recomputed_from]
+        if state.merge is not None:
+            frame = frame.withColumns(_order(self.draft.next_sequence(step.relation), step.replaces))
         files = self.engine.write(frame, state.folder)
         self.draft.append(step.relation, files, step.replaces)
         self.rows_written += sum(file.rows for file in files)
@@ -178,6 +183,10 @@ def _layer_schema(state: RelationState, names: list[str]) -> tuple[Column, ...]:
     """The stored columns that a layer has, and its counts if it has any."""
     columns = tuple(column for column in state.columns if column.name in names)
     return (*columns, Column(COUNT, "bigint", nullable=False)) if COUNT in names else columns
+
+
+def _order(sequence: int, replaces: bool) -> dict[str, Expression]:
+    return {SEQUENCE: F.lit(sequence).cast("bigint"), REPLACES: F.lit(replaces)}
 
 
 def _cast(frame: DataFrame, columns: tuple[Column, ...]) -> DataFrame:

@@ -47,12 +47,15 @@ class Reader:
         if state.merge is None:
             return self._bag_rows(state, ranges)
         main = self._main(state, ranges)
-        frame, rows = main.frame, main.rows
-        for replaces, run in _runs(state.overlay):
-            layer = self._layers(state, run, _layer_columns(state))
-            frame = self._merge_run(state, frame, layer.frame, replaces)
-            rows += layer.rows
-        return Source(frame, rows)
+        if not state.overlay:
+            return main
+        columns = layer_schema(state)
+        layers = self._layers(state, state.overlay, columns)
+        replacing = any(layer.replaces for layer in state.overlay)
+        leaves = _leaf("main", state.names), _leaf("layers", [c.name for c in columns])
+        plan = merge.merged(*leaves, state.merge, state.columns, replacing)
+        frame = self.engine.plan(plan, {"main": main.frame, "layers": layers.frame})
+        return Source(frame, main.rows + layers.rows)
 
     def counted(self, state: RelationState, ranges: Ranges | None = None) -> Source:
         """The relation as signed rows, with `__count`; a bag is not merged for it."""
@@ -106,15 +109,6 @@ class Reader:
         frame = self.engine.plan(plan, {"main": main.frame, "layers": layers.frame})
         return Source(frame, main.rows + layers.rows)
 
-    def _merge_run(
-        self, state: RelationState, main: DataFrame, layer: DataFrame, replaces: bool
-    ) -> DataFrame:
-        assert state.merge is not None
-        leaves = _leaf("main", state.names), _leaf("layers", [c.name for c in _layer_columns(state)])
-        operation = merge.replaced if replaces else merge.merged
-        plan = operation(*leaves, state.merge, state.columns)
-        return self.engine.plan(plan, {"main": main, "layers": layer})
-
     def _main(self, state: RelationState, ranges: Ranges | None) -> Source:
         files = main_files(self.engine.folder.delta_address(state.folder), state.main_version)
         return self._files(state, files, state.columns, ranges)
@@ -141,21 +135,12 @@ class Reader:
         return Source(frame, sum(file.rows for file in wanted))
 
 
-def _layer_columns(state: RelationState) -> tuple[Column, ...]:
+def layer_schema(state: RelationState) -> tuple[Column, ...]:
+    """The columns that a keyed relation's layers store."""
     assert state.merge is not None
-    stored = {*state.merge.key, *(name for name, _ in state.merge.operators)}
-    return tuple(column for column in state.columns if column.name in stored)
-
-
-def _runs(layers: Iterable[Layer]) -> list[tuple[bool, tuple[Layer, ...]]]:
-    """Neighbouring additive layers together; each replacing layer by itself."""
-    runs: list[tuple[bool, tuple[Layer, ...]]] = []
-    for layer in layers:
-        if runs and not layer.replaces and not runs[-1][0]:
-            runs[-1] = (False, (*runs[-1][1], layer))
-        else:
-            runs.append((layer.replaces, (layer,)))
-    return runs
+    names = set(merge.layer_columns(state.merge))
+    order = (Column(merge.SEQUENCE, "bigint"), Column(merge.REPLACES, "boolean"))
+    return (*(column for column in state.columns if column.name in names), *order)
 
 
 def _leaf(name: str, columns: Iterable[str]) -> Reference:

@@ -12,7 +12,7 @@ from viewkeeper.algebra.relations import Reference
 from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.draft import Draft
 from viewkeeper.spark.engine import Engine, counted
-from viewkeeper.spark.read import Reader
+from viewkeeper.spark.read import Reader, layer_schema
 from viewkeeper.storage import layers as merge
 from viewkeeper.storage.changes import net_effect
 from viewkeeper.storage.compaction import Fold, fold_of
@@ -74,14 +74,15 @@ def _adopt(engine: Engine, draft: Draft, name: str) -> int:
 def _fold_layers(engine: Engine, draft: Draft, name: str) -> int:
     """Many small layers become one; main stays as it is."""
     state = draft.relations[name]
-    columns = counted(state.columns) if state.merge is None else _stored(state)
+    columns = counted(state.columns) if state.merge is None else layer_schema(state)
     files = [file for layer in state.overlay for file in layer.files]
     leaf = Reference("layers", tuple(c.name for c in columns if c.name != COUNT), state.merge is None)
     frame = engine.files(state.folder, files, columns)
-    plan = net_effect(leaf) if state.merge is None else merge.combined(leaf, state.merge)
+    plan = net_effect(leaf) if state.merge is None else merge.folded(leaf, state.merge)
     folded = engine.plan(plan, {"layers": frame}).selectExpr(*_casts(columns))
     written = engine.write(folded, state.folder, state.overlay_rows)
-    layer = Layer(state.overlay[-1].commit, written, replaces=False)
+    replaces = any(layer.replaces for layer in state.overlay)
+    layer = Layer(state.overlay[-1].commit, written, replaces)
     draft.put(name, replace(state, overlay=(layer,) if layer.rows else ()))
     return layer.rows
 
@@ -98,12 +99,6 @@ def _fold_main(engine: Engine, draft: Draft, name: str) -> int:
     rows = sum(file.rows for file in files)
     draft.put(name, replace(state, main_version=version, main_rows=rows, overlay=()))
     return rows
-
-
-def _stored(state: RelationState) -> tuple[Column, ...]:
-    assert state.merge is not None
-    names = {*state.merge.key, *(name for name, _ in state.merge.operators)}
-    return tuple(column for column in state.columns if column.name in names)
 
 
 def _casts(columns: Sequence[Column]) -> list[str]:

@@ -39,8 +39,7 @@ def fold_of(state: RelationState, forced: bool) -> Fold:
         return Fold.MAIN
     if not many:
         return Fold.NOTHING
-    replacing = any(layer.replaces for layer in state.overlay)
-    return Fold.MAIN if replacing or state.main_rows <= SMALL_MAIN else Fold.LAYERS
+    return Fold.MAIN if state.main_rows <= SMALL_MAIN else Fold.LAYERS
 
 
 def _can_adopt(state: RelationState) -> bool:

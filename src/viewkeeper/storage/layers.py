@@ -33,6 +33,12 @@ from viewkeeper.algebra.relations import (
 from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.storage.relation import MergeSpec, Operator
 
+SEQUENCE = "__seq"
+"""The column of a keyed layer's rows that orders layers."""
+
+REPLACES = "__replaces"
+"""The column of a keyed layer's rows: whether they stand instead of what came before."""
+
 
 def counted_bag(main: Relation, layers: Relation | None) -> Relation:
     """A bag as signed rows, unconsolidated: nothing is merged, whoever reads it adds up."""
@@ -69,39 +75,71 @@ def inserted_bag(main: Relation, layers: Relation) -> Relation:
     return UnionAll((main, restricted_to(layers, main.columns)))
 
 
-def merged(main: Relation, layers: Relation, spec: MergeSpec, columns: Sequence[Column]) -> Relation:
-    """A keyed relation and additive layers: each column by its operator, dead groups dropped."""
+def merged(
+    main: Relation, layers: Relation, spec: MergeSpec, columns: Sequence[Column], replacing: bool
+) -> Relation:
+    """A keyed relation and its layers: each column by its operator, dead groups dropped.
+
+    `replacing`: some layer's rows stand instead of what came before them (`__replaces`), in the
+    order of `__seq`; the rows of other layers merge with what came before.
+    """
     names = tuple(c.name for c in columns)
-    stored = (*spec.key, *(name for name, _ in spec.operators))
-    layers = restricted_to(layers, stored)
+    changes = restricted_to(layers, layer_columns(spec)) if replacing else _merging(layers, spec)
     if not spec.key:
-        return _finished(_summed(UnionAll((restricted_to(main, stored), layers)), spec), spec, columns)
+        return _finished(_combined(_with_main(main, changes, spec, replacing), spec, replacing), spec, columns)
     keys = Distinct(restricted_to(layers, spec.key))
-    touched = UnionAll((restricted_to(_having(main, keys, JoinKind.SEMI), stored), layers))
+    near = _with_main(_having(main, keys, JoinKind.SEMI), changes, spec, replacing)
     untouched = restricted_to(_having(main, keys, JoinKind.ANTI), names)
-    return UnionAll((untouched, _finished(_summed(touched, spec), spec, columns)))
+    return UnionAll((untouched, _finished(_combined(near, spec, replacing), spec, columns)))
 
 
-def replaced(main: Relation, layer: Relation, spec: MergeSpec, columns: Sequence[Column]) -> Relation:
-    """A keyed relation and one layer whose rows stand instead of those of their keys."""
-    names = tuple(c.name for c in columns)
-    stored = (*spec.key, *(name for name, _ in spec.operators))
-    new = _finished(restricted_to(layer, stored), spec, columns)
-    if not spec.key:
-        return new
-    keys = Distinct(restricted_to(layer, spec.key))
-    return UnionAll((restricted_to(_having(main, keys, JoinKind.ANTI), names), new))
+def layer_columns(spec: MergeSpec) -> tuple[str, ...]:
+    """What a layer of a keyed relation stores: keys, merged columns, and its place in the order."""
+    return (*_merged_columns(spec), SEQUENCE, REPLACES)
 
 
-def combined(layers: Relation, spec: MergeSpec) -> Relation:
-    """Several additive layers as one, without main: groups whose count is zero still matter."""
-    stored = (*spec.key, *(name for name, _ in spec.operators))
-    return _summed(restricted_to(layers, stored), spec)
+def folded(layers: Relation, spec: MergeSpec) -> Relation:
+    """Several layers as one, without main: a group whose count is zero still matters."""
+    last = Named(SEQUENCE, function("max", column(SEQUENCE)))
+    replaces = Named(REPLACES, function("bool_or", column(REPLACES)))
+    rows = _since_replaced(restricted_to(layers, layer_columns(spec)), spec)
+    return _summed(rows, spec, (last, replaces))
 
 
-def _summed(rows: Relation, spec: MergeSpec) -> Relation:
+def _merged_columns(spec: MergeSpec) -> tuple[str, ...]:
+    return (*spec.key, *(name for name, _ in spec.operators))
+
+
+def _merging(layers: Relation, spec: MergeSpec) -> Relation:
+    return restricted_to(layers, _merged_columns(spec))
+
+
+def _with_main(main: Relation, changes: Relation, spec: MergeSpec, replacing: bool) -> Relation:
+    """Stored rows come before all layers, and replace nothing: there is nothing before them."""
+    rows = restricted_to(main, _merged_columns(spec))
+    if replacing:
+        first = (Named(SEQUENCE, exp.cast(literal(0), "bigint")), Named(REPLACES, exp.true()))
+        rows = Project(rows, (*same(rows.columns), *first))
+    return UnionAll((rows, changes))
+
+
+def _combined(rows: Relation, spec: MergeSpec, replacing: bool) -> Relation:
+    return _summed(_since_replaced(rows, spec) if replacing else rows, spec)
+
+
+def _since_replaced(rows: Relation, spec: MergeSpec) -> Relation:
+    """The rows of a key from the last one that replaces on; all, where none does."""
+    replacing = exp.Case(ifs=[exp.If(this=column(REPLACES), true=column(SEQUENCE))])
+    last = Named("__last", _over_group(function("max", replacing), spec.key))
+    beside = Window(rows, spec.key, (last,))
+    since = function("coalesce", column("__last"), literal(0))
+    recent = exp.GTE(this=column(SEQUENCE), expression=since)
+    return restricted_to(Filter(beside, recent), rows.columns)
+
+
+def _summed(rows: Relation, spec: MergeSpec, more: tuple[Named, ...] = ()) -> Relation:
     merges = tuple(Named(name, _merge(operator, name)) for name, operator in spec.operators)
-    return Aggregate(_only_holders(rows, spec), same(spec.key), merges)
+    return Aggregate(_only_holders(rows, spec), same(spec.key), (*merges, *more))
 
 
 def _only_holders(rows: Relation, spec: MergeSpec) -> Relation:
@@ -136,7 +174,7 @@ def _merge(operator: Operator, name: str) -> Scalar:
         case Operator.MAX:
             return function("max", column(name))
         case Operator.SET:
-            raise AssertionError("SET columns are merged by replaced()")
+            raise AssertionError("SET replaces whole rows: see REPLACES")
 
 
 def _finished(rows: Relation, spec: MergeSpec, columns: Sequence[Column]) -> Relation:
@@ -169,11 +207,13 @@ def _having(rel: Relation, keys: Relation, kind: JoinKind) -> Relation:
 
 
 __all__ = [
-    "combined",
+    "REPLACES",
+    "SEQUENCE",
     "counted_bag",
+    "folded",
     "inserted_bag",
+    "layer_columns",
     "merged",
     "merged_bag",
     "parsed_expression",
-    "replaced",
 ]

@@ -10,7 +10,7 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, NotFoundError
 from obstore.store import LocalStore, ObjectStore, from_url
 
-from viewkeeper.errors import MissingFile
+from viewkeeper.errors import MissingFile, StorageError
 
 
 class Folder:
@@ -21,7 +21,11 @@ class Folder:
         if "://" not in url or url.startswith("file://"):
             path = Path(url.removeprefix("file://")).absolute()
             self.url = str(path)
-            self.store = LocalStore(path, mkdir=True)
+            try:
+                self.store = LocalStore(path, mkdir=True)
+            except OSError as error:
+                what = f"The folder {path} cannot be opened."
+                raise StorageError(what, str(error), "Give the path of a folder.") from error
         else:
             self.url = url.rstrip("/")
             self.store = from_url(self.url)
