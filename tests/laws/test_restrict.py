@@ -5,14 +5,15 @@ A *differential* test: the pushed plan against the semi-join on top.
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.laws.databases import History, histories
-from tests.laws.harness import start, value
+from tests.laws.databases import Change, History, histories
+from tests.laws.harness import scan, start, value
 from tests.laws.plans import Draw, Typed, draw_affected, plan
 from tests.laws.settings import cases
 from viewkeeper.algebra.build import matching
+from viewkeeper.algebra.relations import Affected, Distinct
 from viewkeeper.delta.restrict import restrict
 
 
@@ -28,7 +29,19 @@ def restrictions(draw: st.DrawFn) -> tuple[Typed, Typed, dict[str, str]]:
     return rel, keys, pairs
 
 
+def rows_taken_back() -> tuple[Typed, Typed, dict[str, str]]:
+    """Keys of rows that a signed log took back are no keys."""
+    return Typed(scan("t"), {}), Typed(Affected(Distinct(scan("s", counted=True)), ("c",)), {}), {"k": "c"}
+
+
+ONE_DELETION = History(
+    {"r": (), "s": ((None, None, None),), "t": ((None, 0.5, False),)},
+    ((Change("s", (((None, None, None), -1),)),),),
+)
+
+
 @cases(250)
+@example(rows_taken_back(), ONE_DELETION)
 @given(restrictions(), histories())
 def test_pushing_keys_down_keeps_the_same_rows(
     case: tuple[Typed, Typed, dict[str, str]], history: History

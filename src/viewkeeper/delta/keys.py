@@ -67,6 +67,18 @@ def without_renaming(keys: Relation) -> tuple[Relation, dict[str, str]]:
     return keys, names
 
 
+def exactly(keys: Relation, columns: Iterable[str]) -> tuple[Relation, dict[str, str]]:
+    """Some columns of given keys, and no more than these: whoever gave them may rely on it.
+
+    The result has its own names; the second part says which of them each column stands for.
+    """
+    own, names = without_renaming(keys)
+    wanted = tuple(dict.fromkeys(names[name] for name in columns))
+    if isinstance(own, Affected):
+        return (own if own.columns == wanted else Affected(own.child, wanted)), names
+    return Affected(own, wanted), names
+
+
 def _bound(rel: Relation, columns: tuple[str, ...]) -> Relation | None:
     """A set that holds all values of the columns, from further down; none where nothing is known."""
     match rel:

@@ -47,7 +47,7 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.walk import children, with_children
 from viewkeeper.delta.equalities import Equality, equalities, through
-from viewkeeper.delta.keys import mentioned, without_renaming
+from viewkeeper.delta.keys import exactly, mentioned
 
 Pair: TypeAlias = tuple[Scalar, str]
 """An expression over the restricted relation, and the key column that it must match."""
@@ -132,8 +132,7 @@ def _pushed(rel: Relation, keys: Relation, pairs: Pairs) -> Relation:
 
 
 def _semi_join(rel: Relation, keys: Relation, pairs: Pairs) -> Relation:
-    wanted = mentioned(keys, dict.fromkeys(theirs for _, theirs in pairs))
-    own, names = without_renaming(wanted)
+    own, names = exactly(keys, (theirs for _, theirs in pairs))
     other = {name: fresh(f"{name}_k", rel.columns) for name in own.columns}
     on = conjunction(same_or_both_null(mine, column(other[names[theirs]])) for mine, theirs in pairs)
     return Join(rel, renamed(own, other), JoinKind.SEMI, on)
