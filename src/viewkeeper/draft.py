@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import Any
 
 from viewkeeper.catalog import Catalog, ViewDefinition
@@ -13,13 +14,14 @@ from viewkeeper.storage.relation import DataFile, Layer, RelationState
 
 @dataclass
 class Draft:
-    """A mutable builder of the entry that follows `base`."""
+    """A mutable builder of the entry that follows `base`; views are refreshed by several threads."""
 
     base: Entry
     operation: str
     catalog: Catalog = field(init=False)
     relations: dict[str, RelationState] = field(init=False)
     report: dict[str, Any] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
         self.catalog = self.base.catalog
@@ -55,7 +57,8 @@ class Draft:
         self.relations[name] = state
 
     def put_view(self, view: ViewDefinition) -> None:
-        self.catalog = self.catalog.with_view(view)
+        with self._lock:
+            self.catalog = self.catalog.with_view(view)
 
     def drop(self, name: str) -> None:
         self.catalog = self.catalog.without(name)

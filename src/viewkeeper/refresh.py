@@ -6,7 +6,8 @@ Works on a draft; the caller publishes it. Views come after the views that they 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from viewkeeper.catalog import ViewDefinition
@@ -22,6 +23,9 @@ from viewkeeper.storage.commits import Entry, WarehouseLog
 from viewkeeper.storage.relation import RelationState
 from viewkeeper.views import compiled
 from viewkeeper.workspace import Workspace
+
+SIDE_BY_SIDE = 4
+"""How many views are refreshed at the same time: planning one overlaps with running another."""
 
 UNCHANGED = Reason("unchanged", "Nothing that the view reads has changed.")
 IRRELEVANT = Reason("irrelevant", "No change of what the view reads can matter to it.")
@@ -54,12 +58,32 @@ def refresh_views(
     """Brings the views, and the views that they read, to the draft's state of the base tables."""
     order = with_ancestors(draft, names)
     relevant = _relevant(work, draft, order, policy)
-    reports = []
-    for number, definition in enumerate(order):
-        work.progress("refresh", definition.name, number, len(order))
-        reports.append(_refresh_view(work, draft, definition, policy, relevant.get(definition.name)))
+    done: list[ViewReport] = []
+
+    def one(definition: ViewDefinition) -> ViewReport:
+        work.progress("refresh", definition.name, len(done), len(order))
+        report = _refresh_view(work, draft, definition, policy, relevant.get(definition.name))
+        done.append(report)
+        return report
+
+    reports: list[ViewReport] = []
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        for level in levels(order):
+            reports += pool.map(one, level)
     work.progress("refresh", "", len(order), len(order))
     return reports
+
+
+def levels(order: Sequence[ViewDefinition]) -> list[list[ViewDefinition]]:
+    """Views that read none of each other together; each level reads only earlier ones."""
+    depth: dict[str, int] = {}
+    found: list[list[ViewDefinition]] = []
+    for view in order:
+        depth[view.name] = max((depth[table] + 1 for table in view.tables if table in depth), default=0)
+        if depth[view.name] == len(found):
+            found.append([])
+        found[depth[view.name]].append(view)
+    return found
 
 
 def _relevant(

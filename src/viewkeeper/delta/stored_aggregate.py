@@ -38,7 +38,7 @@ from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState
 from viewkeeper.delta.extremes import Extreme, is_lost
 from viewkeeper.delta.functions import Kind, Part, when
 from viewkeeper.delta.restrict import restrict_by
-from viewkeeper.delta.summary_delta import full_state, lost
+from viewkeeper.delta.summary_delta import lost, summary_columns
 
 
 def old_of(name: str) -> str:
@@ -57,6 +57,15 @@ def met(state: AggregateState, stored: Relation, summary: Relation) -> Relation:
     return joined(summary, renamed(stored, other), JoinKind.LEFT, on)
 
 
+def met_columns(state: AggregateState) -> tuple[str, ...]:
+    return (*summary_columns(state), *(old_of(name) for name in state.columns))
+
+
+def is_undetermined(state: AggregateState) -> Scalar:
+    """Over 1 and 2 side by side: whether some C_i holds; never NULL."""
+    return function("coalesce", _undetermined(state), exp.false())
+
+
 def groups_to_recompute(state: AggregateState, stored: Relation, summary: Relation) -> Relation:
     """The keys of the groups that state and changes do not determine: some C_i holds (Figure 4)."""
     both = met(state, stored, summary)
@@ -73,10 +82,14 @@ def refreshed(
     """
     both = met(state, stored, summary)
     if recomputed is not None:
-        both = filtered(both, not_(function("coalesce", _undetermined(state), exp.false())))
-    merged = _alive(state, projected(both, (Named(name, _new(state, name)) for name in state.columns)))
-    parts = (merged,) if recomputed is None else (merged, recomputed)
+        both = filtered(both, not_(is_undetermined(state)))
+    parts = (merged(state, both),) if recomputed is None else (merged(state, both), recomputed)
     return union_all(parts, state.columns)
+
+
+def merged(state: AggregateState, both: Relation) -> Relation:
+    """f(2.a, 1.a) for every column: the new state of the groups that still exist."""
+    return _alive(state, projected(both, (Named(name, _new(state, name)) for name in state.columns)))
 
 
 def recomputed_state(state: AggregateState, source: Relation, groups: Relation) -> Relation:

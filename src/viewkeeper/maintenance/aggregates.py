@@ -13,20 +13,29 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from viewkeeper.algebra.build import empty, filtered, joined, projected, restricted_to, union_all
+from viewkeeper.algebra.build import (
+    empty,
+    filtered,
+    joined,
+    matching,
+    projected,
+    restricted_to,
+    union_all,
+)
 from viewkeeper.algebra.counts import plain
-from viewkeeper.algebra.expressions import Named, column, function, literal
-from viewkeeper.algebra.relations import Bound, JoinKind, Reference, Relation, Scan, State
+from viewkeeper.algebra.expressions import Named, column, equal, function, literal, not_, same
+from viewkeeper.algebra.relations import Bound, Distinct, JoinKind, Reference, Relation, Scan, State
 from viewkeeper.algebra.schema import Column
 from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState
 from viewkeeper.delta.functions import Kind
 from viewkeeper.delta.restrict import restrict_by
-from viewkeeper.delta.stored_aggregate import groups_to_recompute, met, old_of, refreshed
-from viewkeeper.delta.summary_delta import full_state, summary_columns, summary_delta
+from viewkeeper.delta.stored_aggregate import is_undetermined, merged, met, met_columns, old_of
+from viewkeeper.delta.summary_delta import full_state, summary_delta
 from viewkeeper.maintenance.strategy import Batch, Stratum, bound
-from viewkeeper.planning.steps import AppendLayer, Compute, Step
+from viewkeeper.planning.steps import AppendLayer, Compute, Step, flag
 
-LOST = "groups to recompute"
+RECOMPUTE = "groups to recompute"
+LOST = "__is_lost"
 _ANY = "__any"
 _FLOATS = ("double", "float")
 
@@ -60,17 +69,16 @@ def _looking(
     stratum: Stratum, summary: Relation, changed: frozenset[str], batch: Batch, only_from: tuple[str, ...]
 ) -> list[Step]:
     state, name = _state(stratum), stratum.name
-    given = Reference(f"{name}__summary", summary_columns(state))
+    both = Reference(f"{name}__met", (*met_columns(state), LOST))
     lost = Reference(f"{name}__lost", state.keys or (_ANY,))
-    stored = Scan(name, _stored_columns(state), State.OLD)
-    settled = refreshed(state, stored, given, empty(state.columns))
-    layer = union_all((settled, _dead(state, stored, given)), state.columns)
+    is_lost = equal(column(LOST), literal(1))
+    settled = merged(state, filtered(both, not_(is_lost)))
     return [
-        Compute(given.name, summary, "summary-delta", only_from=only_from),
-        Compute(lost.name, plain(_lost(state, stored, given)), LOST, counted=True, only_from=only_from),
+        Compute(both.name, plain(_met(stratum, summary)), "δR ⋈ stored", True, only_from, flags=(LOST,)),
+        Compute(lost.name, _keys(state, filtered(both, is_lost)), RECOMPUTE, True, (flag(both.name, LOST),)),
         AppendLayer(
             name,
-            plain(layer),
+            plain(union_all((settled, _dead(state, both)), state.columns)),
             replaces=True,
             note="refreshed groups",
             only_from=only_from,
@@ -80,10 +88,23 @@ def _looking(
     ]
 
 
-def _lost(state: AggregateState, stored: Relation, given: Relation) -> Relation:
+def _met(stratum: Stratum, summary: Relation) -> Relation:
+    """Each group's change beside its stored state, and whether they determine its new state."""
+    state = _state(stratum)
+    stored = Scan(stratum.name, _stored_columns(state), State.OLD)
+    both = met(state, _near(stored, summary, state), summary)
+    lost = exp.Case(ifs=[exp.If(this=is_undetermined(state), true=literal(1))], default=literal(0))
+    return projected(both, (*same(met_columns(state)), Named(LOST, lost)))
+
+
+def _near(stored: Relation, summary: Relation, state: AggregateState) -> Relation:
+    """The stored groups that changed; they are few, so that no join moves the others."""
+    return matching(stored, Distinct(restricted_to(summary, state.keys))) if state.keys else stored
+
+
+def _keys(state: AggregateState, lost: Relation) -> Relation:
     """The keys of the groups to recompute; without keys, a row when the one group is."""
-    keys = groups_to_recompute(state, stored, given)
-    return keys if state.keys else projected(keys, (Named(_ANY, literal(1)),))
+    return restricted_to(lost, state.keys) if state.keys else projected(lost, (Named(_ANY, literal(1)),))
 
 
 def _recomputed(stratum: Stratum, lost: Relation, batch: Batch) -> Relation:
@@ -95,16 +116,16 @@ def _recomputed(stratum: Stratum, lost: Relation, batch: Batch) -> Relation:
     return full_state(state, restrict_by(source, lost, pairs))
 
 
-def _dead(state: AggregateState, stored: Relation, given: Relation) -> Relation:
+def _dead(state: AggregateState, both: Relation) -> Relation:
     """Groups that lost their last row: written with a count of zero, so that nothing of them stays."""
     if not state.keys:
         return empty(state.columns)
     before = function("coalesce", column(old_of(ROWS_NAME)), literal(0))
     none_left = exp.LTE(this=exp.Add(this=before, expression=column(ROWS_NAME)), expression=literal(0))
-    gone = filtered(met(state, stored, given), none_left)
     nothing = {name: exp.null() for name in state.columns if name not in state.keys}
     nothing[ROWS_NAME] = exp.cast(literal(0), "bigint")
-    return projected(gone, (Named(name, nothing.get(name, column(name))) for name in state.columns))
+    outputs = (Named(name, nothing.get(name, column(name))) for name in state.columns)
+    return projected(filtered(both, none_left), outputs)
 
 
 def _stored_columns(state: AggregateState) -> tuple[Bound, ...]:

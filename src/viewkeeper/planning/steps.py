@@ -17,7 +17,8 @@ class Compute:
     """Evaluates a plan once and keeps the result under a name.
 
     `counted`: its rows are written out, so that their number is known and steps that depend on
-    nothing else can be left out when there are none.
+    nothing else can be left out when there are none. `flags` are columns of 0 and 1: where no row
+    has 1, that is known too, under the name `flag(name, column)`.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Compute:
     note: str = ""
     counted: bool = False
     only_from: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,11 @@ class ReplaceMain:
 
 Step: TypeAlias = Compute | AppendLayer | ReplaceMain
 Script: TypeAlias = tuple[Step, ...]
+
+
+def flag(result: str, column: str) -> str:
+    """The rows of a result that a flag marks, as something that steps may depend on."""
+    return f"{result}.{column}"
 
 
 def is_needed(step: Step, empty: frozenset[str]) -> bool:

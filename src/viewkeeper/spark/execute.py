@@ -15,7 +15,7 @@ from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.algebra.walk import scans
 from viewkeeper.delta.share import shared
 from viewkeeper.draft import Draft
-from viewkeeper.planning.steps import AppendLayer, Compute, ReplaceMain, Script, Step, is_needed
+from viewkeeper.planning.steps import AppendLayer, Compute, ReplaceMain, Script, Step, flag, is_needed
 from viewkeeper.spark.engine import Engine, columns_of, slot
 from viewkeeper.spark.read import Reader, Source
 from viewkeeper.sql.render import state_name
@@ -91,6 +91,9 @@ class Execution:
         self.sizes[step.name] = sum(file.rows for file in files)
         if not files:
             self.empty.add(step.name)
+        for name in step.flags:
+            if all(file.ranges.get(name, (0, 1))[1] == 0 for file in files):
+                self.empty.add(flag(step.name, name))
 
     def _mark_empty(self, step: Step) -> None:
         if isinstance(step, Compute):

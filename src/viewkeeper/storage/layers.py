@@ -178,15 +178,20 @@ def _merge(operator: Operator, name: str) -> Scalar:
 
 
 def _finished(rows: Relation, spec: MergeSpec, columns: Sequence[Column]) -> Relation:
-    """Drops dead rows, computes derived columns, and gives every column its stored type."""
+    """Drops dead rows, computes derived columns, and gives every column its stored type.
+
+    Stored columns are corrected first (a sum of no values is NULL): visible ones derive from them.
+    """
     if spec.alive is not None and spec.key:
         rows = Filter(rows, exp.GT(this=column(spec.alive), expression=literal(0)))
     derived = {name: parsed_expression(text) for name, text in spec.derived}
-    typed = (
-        Named(c.name, exp.cast(derived.get(c.name, column(c.name)), exp.DataType.build(c.type, dialect="spark")))
-        for c in columns
-    )
-    return Project(rows, tuple(typed))
+    stored = Project(rows, tuple(Named(n, derived.get(n, column(n))) for n in _merged_columns(spec)))
+    shown = {name: expr for name, expr in derived.items() if name not in stored.columns}
+    return Project(stored, tuple(Named(c.name, _typed(shown.get(c.name, column(c.name)), c)) for c in columns))
+
+
+def _typed(expr: Scalar, stored: Column) -> Scalar:
+    return exp.cast(expr, exp.DataType.build(stored.type, dialect="spark"))
 
 
 def parsed_expression(text: str) -> Scalar:
