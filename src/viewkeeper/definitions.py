@@ -61,13 +61,15 @@ def _checked_schema(schema: TableSchema, catalog: Catalog) -> TableSchema:
             _column(schema, column)
         if {c.lower() for c in reference.referenced} != {c.lower() for c in target.key}:
             raise InvalidSQL(
-                f"A foreign key of {schema.name} refers to {target.name} ({', '.join(reference.referenced)}).",
+                f"A foreign key of {schema.name} refers to {', '.join(reference.referenced)} of {target.name}.",
                 f"The primary key of {target.name} is ({', '.join(target.key)}).",
                 "Refer to the primary key.",
                 table=schema.name,
             )
     not_null = {name.lower() for name in own}
-    columns = tuple(replace(c, nullable=c.nullable and c.name.lower() not in not_null) for c in schema.columns)
+    columns = tuple(
+        replace(c, nullable=c.nullable and c.name.lower() not in not_null) for c in schema.columns
+    )
     references = tuple(
         replace(
             r,

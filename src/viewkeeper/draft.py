@@ -44,9 +44,7 @@ class Draft:
         if not layer.rows:
             return
         state = self.relations[name]
-        self.relations[name] = replace(
-            state, overlay=(*state.overlay, layer), log=(*state.log, layer)
-        )
+        self.relations[name] = replace(state, overlay=(*state.overlay, layer), log=(*state.log, layer))
 
     def next_sequence(self, name: str) -> int:
         """The place of a relation's next layer in the order of its layers."""

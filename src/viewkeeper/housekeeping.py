@@ -53,7 +53,7 @@ def vacuum(work: Workspace, keep: int = 20) -> int:
     forgotten = [version for version in versions if version not in retained]
     named = set().union(*(_files(work, work.log.entry(version)) for version in retained))
     work.log.forget(forgotten)
-    present = [path for path, _ in work.log.folder.list("relations")]
+    present = [path for path, _ in work.log.folder.listed("relations")]
     garbage = [path for path in present if path not in named and _is_garbage(path, named)]
     work.log.folder.delete(garbage)
     return len(garbage)

@@ -10,10 +10,10 @@ from viewkeeper.algebra.counts import plain
 from viewkeeper.catalog import ViewDefinition
 from viewkeeper.definitions import view_named
 from viewkeeper.draft import Draft
+from viewkeeper.errors import NotFound
 from viewkeeper.maintenance.strategy import TableChange, bound
 from viewkeeper.planning.explain import Explanation, explanation
 from viewkeeper.planning.planner import choose
-from viewkeeper.errors import NotFound
 from viewkeeper.refresh import batch_of, inputs_seen, stale_views, storage_of
 from viewkeeper.spark.compare import Difference, compare
 from viewkeeper.spark.execute import Execution

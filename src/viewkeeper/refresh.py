@@ -183,9 +183,7 @@ def inputs_seen(log: WarehouseLog, definition: ViewDefinition) -> dict[str, Rela
     return seen
 
 
-def batch_of(
-    draft: Draft, definition: ViewDefinition, old: Mapping[str, RelationState]
-) -> Batch | None:
+def batch_of(draft: Draft, definition: ViewDefinition, old: Mapping[str, RelationState]) -> Batch | None:
     """What changed for the view since its last refresh; None before its first."""
     if definition.position is None:
         return None

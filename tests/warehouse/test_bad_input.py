@@ -76,8 +76,16 @@ CASES: dict[str, tuple[Callable[[vk.Warehouse], object], type[Exception], str]] 
         errors.InvalidName,
         "qty",
     ),
-    "random": (sql("CREATE MATERIALIZED VIEW x AS SELECT rand() AS r FROM pos"), errors.NotDeterministic, "rand"),
-    "uuid": (sql("CREATE MATERIALIZED VIEW x AS SELECT uuid() AS r FROM pos"), errors.NotDeterministic, "uuid"),
+    "random": (
+        sql("CREATE MATERIALIZED VIEW x AS SELECT rand() AS r FROM pos"),
+        errors.NotDeterministic,
+        "rand",
+    ),
+    "uuid": (
+        sql("CREATE MATERIALIZED VIEW x AS SELECT uuid() AS r FROM pos"),
+        errors.NotDeterministic,
+        "uuid",
+    ),
     "clock": (
         sql("CREATE MATERIALIZED VIEW x AS SELECT * FROM pos WHERE day < current_date()"),
         errors.NotDeterministic,
@@ -123,7 +131,11 @@ CASES: dict[str, tuple[Callable[[vk.Warehouse], object], type[Exception], str]] 
     "drop of a view that a view reads": (lambda wh: wh.drop("v"), errors.DependencyError, "w"),
     "drop of a referenced table": (lambda wh: wh.drop("stores", cascade=True), errors.DependencyError, "pos"),
     "drop table of a view": (sql("DROP TABLE v"), errors.NotFound, "v"),
-    "a view that reads itself": (sql("ALTER MATERIALIZED VIEW v AS SELECT q AS store, 1 AS q FROM w"), errors.DependencyError, "w"),
+    "a view that reads itself": (
+        sql("ALTER MATERIALIZED VIEW v AS SELECT q AS store, 1 AS q FROM w"),
+        errors.DependencyError,
+        "w",
+    ),
     "alter of a view that others need": (
         sql("ALTER MATERIALIZED VIEW v AS SELECT store FROM pos"),
         errors.InvalidSQL,
@@ -152,7 +164,11 @@ CASES: dict[str, tuple[Callable[[vk.Warehouse], object], type[Exception], str]] 
         "5",
     ),
     "deleting a key that is not there": (change("delete", "stores", [(9,)]), errors.MissingRows, "9"),
-    "updating a key that is not there": (change("update", "stores", [{"id": 9, "city": "x"}]), errors.MissingRows, "9"),
+    "updating a key that is not there": (
+        change("update", "stores", [{"id": 9, "city": "x"}]),
+        errors.MissingRows,
+        "9",
+    ),
     "updating a key twice": (
         change("update", "stores", [{"id": 1, "city": "x"}, {"id": 1, "city": "y"}]),
         errors.DuplicateKey,
@@ -162,7 +178,11 @@ CASES: dict[str, tuple[Callable[[vk.Warehouse], object], type[Exception], str]] 
     "update that lacks the key": (change("update", "stores", [{"city": "x"}]), errors.InvalidChange, "id"),
     "delete with some columns": (change("delete", "pos", [{"qty": 5}]), errors.WrongType, "qty"),
     "an ended transaction": (ended_transaction, errors.InvalidChange, "ended"),
-    "SQL that breaks a reference": (sql("INSERT INTO pos VALUES (9, 1, 1, NULL)"), errors.BrokenForeignKey, "9"),
+    "SQL that breaks a reference": (
+        sql("INSERT INTO pos VALUES (9, 1, 1, NULL)"),
+        errors.BrokenForeignKey,
+        "9",
+    ),
     "SQL that breaks a key": (sql("UPDATE stores SET id = 1"), errors.DuplicateKey, "1"),
     "SQL that overflows": (sql("UPDATE pos SET qty = qty * 1000000000"), errors.ViewkeeperError, ""),
     "SQL on a view": (sql("DELETE FROM v WHERE q = 1"), errors.InvalidChange, "v"),

@@ -60,9 +60,7 @@ def renamed(rel: Relation, names: Mapping[str, str]) -> Relation:
 
 def named_like(rel: Relation, columns: tuple[str, ...]) -> Relation:
     """`rel` with its columns, by position, under these names."""
-    return projected(
-        rel, (Named(new, column(old)) for old, new in zip(rel.columns, columns, strict=True))
-    )
+    return projected(rel, (Named(new, column(old)) for old, new in zip(rel.columns, columns, strict=True)))
 
 
 def union_all(inputs: Iterable[Relation], columns: tuple[str, ...]) -> Relation:

@@ -1,9 +1,9 @@
 """Plans as text, one node a line, inputs indented below it. Golden tests are written in it.
 
-    project a, c
-      inner join on a = b
-        scan r [new] (a)
-        scan s [delta] (b, c)
+project a, c
+  inner join on a = b
+    scan r [new] (a)
+    scan s [delta] (b, c)
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ def headline(rel: Relation) -> str:
     """The node itself, without its inputs."""
     match rel:
         case Scan():
-            names = ", ".join(b.name if b.name == b.source.name else f"{b.source.name} as {b.name}" for b in rel.bound)
+            names = ", ".join(
+                b.name if b.name == b.source.name else f"{b.source.name} as {b.name}" for b in rel.bound
+            )
             return f"scan {rel.table} [{rel.at.value}{', counted' if rel.counted else ''}] ({names})"
         case Reference():
             return f"reference {rel.name} ({', '.join(rel.columns)})"
@@ -71,7 +73,9 @@ def headline(rel: Relation) -> str:
             on = "" if is_true(rel.on) else f" on {_text(rel.on)}"
             return f"{rel.kind.value} join{on}"
         case Lateral():
-            return f"lateral{' outer' if rel.outer else ''} {_text(rel.generator)} as {', '.join(rel.produced)}"
+            return (
+                f"lateral{' outer' if rel.outer else ''} {_text(rel.generator)} as {', '.join(rel.produced)}"
+            )
         case Aggregate():
             return f"aggregate by ({_named(rel.keys)}) {_named(rel.aggregates)}".rstrip()
         case Distinct():

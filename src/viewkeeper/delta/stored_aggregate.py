@@ -38,7 +38,7 @@ from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState
 from viewkeeper.delta.extremes import Extreme, is_lost
 from viewkeeper.delta.functions import Kind, Part, when
 from viewkeeper.delta.restrict import restrict_by
-from viewkeeper.delta.summary_delta import lost, summary_columns
+from viewkeeper.delta.summary_delta import full_state, lost, summary_columns
 
 
 def old_of(name: str) -> str:

@@ -23,7 +23,7 @@ from viewkeeper.algebra.build import (
     union_all,
 )
 from viewkeeper.algebra.counts import plain
-from viewkeeper.algebra.expressions import Named, column, equal, function, literal, not_, same
+from viewkeeper.algebra.expressions import Named, Scalar, column, equal, function, literal, not_, same
 from viewkeeper.algebra.relations import Bound, Distinct, JoinKind, Reference, Relation, Scan, State
 from viewkeeper.algebra.schema import Column
 from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState
@@ -122,7 +122,7 @@ def _dead(state: AggregateState, both: Relation) -> Relation:
         return empty(state.columns)
     before = function("coalesce", column(old_of(ROWS_NAME)), literal(0))
     none_left = exp.LTE(this=exp.Add(this=before, expression=column(ROWS_NAME)), expression=literal(0))
-    nothing = {name: exp.null() for name in state.columns if name not in state.keys}
+    nothing: dict[str, Scalar] = {name: exp.null() for name in state.columns if name not in state.keys}
     nothing[ROWS_NAME] = exp.cast(literal(0), "bigint")
     outputs = (Named(name, nothing.get(name, column(name))) for name in state.columns)
     return projected(filtered(both, none_left), outputs)

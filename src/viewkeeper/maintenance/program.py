@@ -166,8 +166,11 @@ def _positive(name: str) -> Scalar:
 
 def stored_query(stratum: Stratum, source: Relation) -> Relation:
     """All stored columns of an aggregate's stratum, computed from all rows of its input."""
-    assert stratum.state is not None and stratum.merge is not None
+    assert stratum.state is not None
+    assert stratum.merge is not None
     rows = full_state(stratum.state, source)
     hidden = stratum.state.columns
-    shown = [Named(name, parsed_expression(text)) for name, text in stratum.merge.derived if name not in hidden]
+    shown = [
+        Named(name, parsed_expression(text)) for name, text in stratum.merge.derived if name not in hidden
+    ]
     return projected(rows, (*same(hidden), *shown))

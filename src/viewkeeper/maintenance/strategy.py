@@ -1,8 +1,8 @@
 """The questions that every maintenance strategy answers.
 
-    refuse   may it maintain this view through this batch? A reason when not, never an exception.
-    state    which relations must be stored for it?
-    plan     the Δ-script of this batch.
+refuse   may it maintain this view through this batch? A reason when not, never an exception.
+state    which relations must be stored for it?
+plan     the Δ-script of this batch.
 """
 
 from __future__ import annotations

@@ -62,5 +62,3 @@ def _significant(value: Expression) -> Expression:
 
 def same_rows(engine: Engine, left: DataFrame, right: DataFrame) -> bool:
     return not compare(engine, left, right, limit=1)
-
-

@@ -7,6 +7,7 @@ import threading
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
@@ -28,11 +29,9 @@ FAILURES = (PySparkException, Py4JError)
 SMALL = 200_000
 """A result of at most this many rows is written as one file."""
 
-_MISSING = re.compile(
-    r"(?:(?:file:)?(/[^\s'\"]+?\.parquet)).*(?:does not exist|is not a Parquet file|not found)|"
-    r"(?:does not exist|FileNotFound|PATH_NOT_FOUND|is not a Parquet file|FAILED_READ_FILE).*?((?:file:)?/[^\s'\"]+?\.parquet)",
-    re.S,
-)
+_FILE = r"((?:file:)?/[^\s'\"]+?\.parquet)"
+_GONE = r"(?:does not exist|is not a Parquet file|not found|FileNotFound|PATH_NOT_FOUND|FAILED_READ_FILE)"
+_MISSING = re.compile(rf"{_FILE}.*{_GONE}|{_GONE}.*?{_FILE}", re.S)
 
 
 class Engine:
@@ -71,7 +70,7 @@ class Engine:
     def text(self, sql: str, frames: Mapping[str, DataFrame]) -> DataFrame:
         """SQL in which `slot(name)` stands for the DataFrame of that name; no view stays behind."""
         text = sql.replace("{", "{{").replace("}", "}}")
-        used = {}
+        used: dict[str, Any] = {}
         for name, frame in frames.items():
             mark = slot(name)
             if mark in text:

@@ -24,7 +24,6 @@ from viewkeeper.storage.delta_log import commit_main, main_files
 from viewkeeper.storage.layers import REPLACES, SEQUENCE
 from viewkeeper.storage.relation import Layer, RelationState
 
-
 RESULTS = "results"
 """Folder of intermediate results; nothing names them after the refresh."""
 

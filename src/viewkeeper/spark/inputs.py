@@ -158,7 +158,13 @@ def _timestamp(value: Any) -> datetime:
 
 
 def _float(value: Any) -> float:
-    if isinstance(value, (bool, str)) and str(value).lower() not in ("nan", "inf", "-inf", "infinity", "-infinity"):
+    if isinstance(value, (bool, str)) and str(value).lower() not in (
+        "nan",
+        "inf",
+        "-inf",
+        "infinity",
+        "-infinity",
+    ):
         raise TypeError
     return float(value)
 

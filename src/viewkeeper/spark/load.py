@@ -50,9 +50,7 @@ def loaded_table(
     return Loaded(schema, state)
 
 
-def _relation(
-    engine: Engine, draft: Draft, schema: TableSchema, folder: str, files: Any
-) -> RelationState:
+def _relation(engine: Engine, draft: Draft, schema: TableSchema, folder: str, files: Any) -> RelationState:
     return new_relation(
         engine, schema.name, schema.columns, draft.version, schema.key, files=files, folder=folder
     )

@@ -145,4 +145,3 @@ def layer_schema(state: RelationState) -> tuple[Column, ...]:
 
 def _leaf(name: str, columns: Iterable[str]) -> Reference:
     return Reference(name, tuple(columns))
-

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import cast
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -25,8 +24,7 @@ _depth = 0
 def local_session() -> SparkSession:
     """A session on this machine, small enough to share it with other work."""
     builder = (
-        cast("SparkSession.Builder", SparkSession.builder)
-        .master("local[2]")
+        SparkSession.builder.master("local[2]")
         .appName("viewkeeper")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")

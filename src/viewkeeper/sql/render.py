@@ -74,7 +74,10 @@ def state_name(leaf: Scan | Reference) -> str:
 
 
 def render(
-    rel: Relation, dialect: str = SPARK, name_of: Callable[[Scan | Reference], str] = state_name, pretty: bool = True
+    rel: Relation,
+    dialect: str = SPARK,
+    name_of: Callable[[Scan | Reference], str] = state_name,
+    pretty: bool = True,
 ) -> str:
     """The SQL text of a plan with explicit counts."""
     query = _Renderer(dialect, name_of).query(rel)
@@ -104,7 +107,7 @@ def identifier(name: str) -> exp.Identifier:
 class _Block:
     """A SELECT under construction: where rows come from, and what each output column is."""
 
-    source: exp.Expression
+    source: exp.Expr
     outputs: dict[str, Scalar]
     joins: list[exp.Join] = field(default_factory=list)
     where: list[Scalar] = field(default_factory=list)
@@ -151,12 +154,16 @@ class _Renderer:
         match rel:
             case Scan():
                 alias = self._alias(rel.table)
-                outputs = {b.name: _qualified(alias, b.source.name) for b in rel.bound}
-                return _Block(_table(self.name_of(rel), alias), outputs)
+                return _Block(
+                    _table(self.name_of(rel), alias),
+                    {b.name: _qualified(alias, b.source.name) for b in rel.bound},
+                )
             case Reference():
                 alias = self._alias(rel.name)
-                outputs = {name: _qualified(alias, name) for name in rel.columns}
-                return _Block(_table(self.name_of(rel), alias), outputs)
+                return _Block(
+                    _table(self.name_of(rel), alias),
+                    {name: _qualified(alias, name) for name in rel.columns},
+                )
             case Filter():
                 block = self._over(rel.child, columns_of(rel.condition))
                 block.where.append(replace_columns(rel.condition, block.outputs))
@@ -221,7 +228,9 @@ class _Renderer:
         if join.kind in (JoinKind.RIGHT, JoinKind.FULL) and not _all_columns(left):
             left = self._closed(left)
         right = self._block(join.right)
-        may_merge = right.is_single_source and (join.kind in (JoinKind.INNER, JoinKind.RIGHT) or _all_columns(right))
+        may_merge = right.is_single_source and (
+            join.kind in (JoinKind.INNER, JoinKind.RIGHT) or _all_columns(right)
+        )
         if not may_merge or left.laterals:
             right = self._closed(right)
         if left.laterals:
@@ -252,9 +261,7 @@ class _Renderer:
         table_alias = exp.TableAlias(this=_identifier(alias), columns=names)
         if self.dialect == DUCKDB:
             return self._duckdb_lateral(rel, block, generator, alias)
-        block.laterals.append(
-            exp.Lateral(this=generator, view=True, outer=rel.outer, alias=table_alias)
-        )
+        block.laterals.append(exp.Lateral(this=generator, view=True, outer=rel.outer, alias=table_alias))
         block.outputs.update({name: _qualified(alias, name) for name in rel.produced})
         return block
 
@@ -289,9 +296,7 @@ class _Renderer:
             block.joins.append(_join_clause(exp.Lateral(this=inner), "", "INNER", exp.true()))
         else:
             copies = exp.func("sequence", exp.Literal.number(1), exp.cast(count.copy(), "int"), dialect=SPARK)
-            alias = exp.TableAlias(
-                this=_identifier(self._alias("copies")), columns=[_identifier("__copy")]
-            )
+            alias = exp.TableAlias(this=_identifier(self._alias("copies")), columns=[_identifier("__copy")])
             if block.joins or block.where or block.laterals:
                 block = self._closed(block)
                 copies = exp.func(
@@ -300,9 +305,7 @@ class _Renderer:
                     exp.cast(block.outputs[COUNT].copy(), "int"),
                     dialect=SPARK,
                 )
-            block.laterals.append(
-                exp.Lateral(this=exp.Explode(this=copies), view=True, alias=alias)
-            )
+            block.laterals.append(exp.Lateral(this=exp.Explode(this=copies), view=True, alias=alias))
         block.outputs = {name: expr for name, expr in block.outputs.items() if name != COUNT}
         return block
 
@@ -310,9 +313,14 @@ class _Renderer:
         if not rel.rows:
             return self._subquery(rel)
         if not rel.columns:
-            return _Block(exp.Select(expressions=[_aliased(exp.Literal.number(1), "__one")]).subquery(self._alias("t")), {})
+            return _Block(
+                exp.Select(expressions=[_aliased(exp.Literal.number(1), "__one")]).subquery(self._alias("t")),
+                {},
+            )
         rows = [
-            exp.Select(expressions=[_aliased(value, name) for name, value in zip(rel.columns, row, strict=True)])
+            exp.Select(
+                expressions=[_aliased(value, name) for name, value in zip(rel.columns, row, strict=True)]
+            )
             for row in rel.rows
         ]
         query: exp.Query = rows[0]
@@ -344,9 +352,7 @@ class _Renderer:
             block = self._closed(block)
         given = [_tidy(replace_columns(item, block.outputs)) for item in rel.order]
         ordered = {item.this.sql() for item in given}
-        ties = [
-            _ordered(expr) for expr in block.outputs.values() if _tidy(expr).sql() not in ordered
-        ]
+        ties = [_ordered(expr) for expr in block.outputs.values() if _tidy(expr).sql() not in ordered]
         select = self._select(block).order_by(*given, *ties, copy=False).limit(rel.limit, copy=False)
         return select.offset(rel.offset, copy=False) if rel.offset else select
 
@@ -396,7 +402,7 @@ def _all_columns(block: _Block) -> bool:
     return all(isinstance(expr, exp.Column) for expr in block.outputs.values())
 
 
-def _join_clause(source: exp.Expression, side: str, kind: str, on: Scalar) -> exp.Join:
+def _join_clause(source: exp.Expr, side: str, kind: str, on: Scalar) -> exp.Join:
     clause = exp.Join(this=source, on=on)
     if side:
         clause.set("side", side)
@@ -413,7 +419,7 @@ def _qualified(alias: str, name: str) -> exp.Column:
     return exp.Column(this=identifier(name), table=identifier(alias))
 
 
-def _table(name: str, alias: str) -> exp.Expression:
+def _table(name: str, alias: str) -> exp.Expr:
     return exp.alias_(exp.Table(this=identifier(name)), identifier(alias), table=True, copy=False)
 
 
@@ -436,7 +442,7 @@ def _ordered(expr: Scalar) -> exp.Ordered:
 def _tidy(expr: Scalar) -> Scalar:
     """The expression with its identifiers quoted only where needed."""
 
-    def tidy(node: exp.Expression) -> exp.Expression:
+    def tidy(node: exp.Expr) -> exp.Expr:
         return identifier(node.name) if isinstance(node, exp.Identifier) else node
 
     return expr.copy().transform(tidy, copy=False)

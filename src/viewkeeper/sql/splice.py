@@ -1,6 +1,6 @@
 """The user's own SQL text with the names of tables replaced, and nothing else touched.
 
-    SELECT pos.qty FROM pos  →  SELECT pos.qty FROM vkslot_pos_ AS pos
+SELECT pos.qty FROM pos  →  SELECT pos.qty FROM vkslot_pos_ AS pos
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ def spliced(sql: str, replacement: Callable[[str], str]) -> str:
     return "".join(pieces)
 
 
-def _parsed(sql: str) -> exp.Expression:
+def _parsed(sql: str) -> exp.Expr:
     try:
         return sqlglot.parse_one(sql, dialect="spark")
     except SqlglotError as error:
         raise InvalidSQL("This SQL cannot be parsed.", str(error)) from error
 
 
-def _external_tables(tree: exp.Expression) -> list[exp.Table]:
+def _external_tables(tree: exp.Expr) -> list[exp.Table]:
     return [
         table
         for table in tree.find_all(exp.Table)
@@ -55,7 +55,7 @@ def _external_tables(tree: exp.Expression) -> list[exp.Table]:
 
 def _is_cte(table: exp.Table) -> bool:
     """Whether a WITH clause around the table defines its name."""
-    node: exp.Expression | None = table
+    node: exp.Expr | None = table
     while node is not None:
         clause = node.args.get("with_")
         if clause is not None and not table.db:
@@ -77,7 +77,7 @@ def _visible_ctes(clause: exp.With, table: exp.Table) -> list[exp.CTE]:
     return ctes
 
 
-def _ancestors(node: exp.Expression) -> list[exp.Expression]:
+def _ancestors(node: exp.Expr) -> list[exp.Expr]:
     found = []
     parent = node.parent
     while parent is not None:

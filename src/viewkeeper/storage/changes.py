@@ -150,7 +150,9 @@ def reference_check(schema: TableSchema, key: ForeignKey, net: Relation, parents
     return _unreferenced(schema.name, own, key, parents)
 
 
-def orphan_check(schema: TableSchema, key: ForeignKey, children: Relation, net: Relation, parents: Relation) -> Check:
+def orphan_check(
+    schema: TableSchema, key: ForeignKey, children: Relation, net: Relation, parents: Relation
+) -> Check:
     """Rows that still refer to a deleted row of the referenced table."""
     deleted = Filter(weighted(net), exp.LT(this=column(COUNT), expression=literal(0)))
     gone = Distinct(restricted_to(deleted, key.referenced))
@@ -170,9 +172,7 @@ def _unreferenced(table: str, own: Relation, key: ForeignKey, parents: Relation)
 
 
 def _without_nulls(rel: Relation, names: Sequence[str]) -> Relation:
-    present: list[Scalar] = [
-        not_(exp.Is(this=column(name), expression=exp.null())) for name in names
-    ]
+    present: list[Scalar] = [not_(exp.Is(this=column(name), expression=exp.null())) for name in names]
     return Filter(rel, conjunction(present))
 
 

@@ -64,9 +64,7 @@ class Entry:
         except (ValueError, KeyError, TypeError) as error:
             what = f"The warehouse log entry {path} cannot be read."
             raise StorageError(what, str(error), "Restore the file from a backup.") from error
-        return Entry(
-            data["version"], catalog, relations, data["operation"], data["written"], data["report"]
-        )
+        return Entry(data["version"], catalog, relations, data["operation"], data["written"], data["report"])
 
 
 class WarehouseLog:
@@ -80,7 +78,7 @@ class WarehouseLog:
     def latest(self) -> Entry:
         """The newest entry; an empty state of version 0 in a new warehouse."""
         start = _path(self._newest) if self._newest >= 0 else ""
-        found = self.folder.list_after(_LOG, start) if start else _all(self.folder)
+        found = self.folder.listed_after(_LOG, start) if start else _all(self.folder)
         if found:
             self._newest = max(_number(path) for path in found)
         if self._newest < 0:
@@ -133,4 +131,4 @@ def _number(path: str) -> int:
 
 
 def _all(folder: Folder) -> list[str]:
-    return [path for path, _ in folder.list(_LOG) if path.endswith(".json")]
+    return [path for path, _ in folder.listed(_LOG) if path.endswith(".json")]

@@ -71,7 +71,9 @@ def commit_main(
         newest = DeltaTable(address)
         present = {file.path: file for file in main_files(address, newest.version())}
         names = [column.name for column in columns]
-        actions: list[AddAction | RemoveAction] = [_add(f, names) for p, f in wanted.items() if p not in present]
+        actions: list[AddAction | RemoveAction] = [
+            _add(f, names) for p, f in wanted.items() if p not in present
+        ]
         actions += [_remove(file) for path, file in present.items() if path not in wanted]
         if not actions:
             return newest.version()
@@ -102,7 +104,8 @@ def main_files(address: str, version: int) -> tuple[DataFile, ...]:
 def _file(row: dict[str, object]) -> DataFile:
     low = row.get("min") or {}
     high = row.get("max") or {}
-    assert isinstance(low, dict) and isinstance(high, dict)
+    assert isinstance(low, dict)
+    assert isinstance(high, dict)
     pairs = {name: json_range(low[name], high[name]) for name in low if low[name] is not None}
     ranges = {name: pair for name, pair in pairs.items() if pair is not None}
     return DataFile(str(row["path"]), int(str(row["num_records"])), int(str(row["size_bytes"])), ranges)
@@ -121,8 +124,7 @@ def _remove(file: DataFile) -> RemoveAction:
 def delta_schema(columns: Iterable[Column]) -> Schema:
     """The Delta schema of columns whose types are Spark's."""
     fields = [
-        {"name": c.name, "type": _delta_type(c.type), "nullable": c.nullable, "metadata": {}}
-        for c in columns
+        {"name": c.name, "type": _delta_type(c.type), "nullable": c.nullable, "metadata": {}} for c in columns
     ]
     return Schema.from_json(json.dumps({"type": "struct", "fields": fields}))
 
@@ -144,7 +146,12 @@ def _nested(kind: exp.DataType, text: str) -> object:
         return {"type": "map", "keyType": key, "valueType": value, "valueContainsNull": True}
     if kind.this is exp.DataType.Type.STRUCT:
         fields = [
-            {"name": part.name, "type": _delta_type(part.args["kind"].sql("spark")), "nullable": True, "metadata": {}}
+            {
+                "name": part.name,
+                "type": _delta_type(part.args["kind"].sql("spark")),
+                "nullable": True,
+                "metadata": {},
+            }
             for part in inner
         ]
         return {"type": "struct", "fields": fields}

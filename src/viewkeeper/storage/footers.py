@@ -26,7 +26,7 @@ _LONGEST = 64
 def written_files(folder: Folder, relation: str, batch: str) -> tuple[DataFile, ...]:
     """The files that a Spark job has written below `relation/batch`, without the empty ones."""
     base = join(relation, batch)
-    found = sorted((p, s) for p, s in folder.list(base) if p.endswith(".parquet"))
+    found = sorted((p, s) for p, s in folder.listed(base) if p.endswith(".parquet"))
     with ThreadPoolExecutor(8) as pool:
         files = list(pool.map(lambda item: _described(folder, relation, *item), found))
     return tuple(file for file in files if file.rows)

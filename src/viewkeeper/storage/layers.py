@@ -86,7 +86,9 @@ def merged(
     names = tuple(c.name for c in columns)
     changes = restricted_to(layers, layer_columns(spec)) if replacing else _merging(layers, spec)
     if not spec.key:
-        return _finished(_combined(_with_main(main, changes, spec, replacing), spec, replacing), spec, columns)
+        return _finished(
+            _combined(_with_main(main, changes, spec, replacing), spec, replacing), spec, columns
+        )
     keys = Distinct(restricted_to(layers, spec.key))
     near = _with_main(_having(main, keys, JoinKind.SEMI), changes, spec, replacing)
     untouched = restricted_to(_having(main, keys, JoinKind.ANTI), names)
@@ -149,7 +151,8 @@ def _only_holders(rows: Relation, spec: MergeSpec) -> Relation:
     operators = dict(spec.operators)
     best = {extreme: f"__best{extreme}" for _, extreme in spec.holders}
     functions = tuple(
-        Named(name, _over_group(_merge(operators[extreme], extreme), spec.key)) for extreme, name in best.items()
+        Named(name, _over_group(_merge(operators[extreme], extreme), spec.key))
+        for extreme, name in best.items()
     )
     beside = Window(rows, spec.key, functions)
     counts = {at: _where_equal(at, extreme, best[extreme]) for at, extreme in spec.holders}
@@ -187,7 +190,9 @@ def _finished(rows: Relation, spec: MergeSpec, columns: Sequence[Column]) -> Rel
     derived = {name: parsed_expression(text) for name, text in spec.derived}
     stored = Project(rows, tuple(Named(n, derived.get(n, column(n))) for n in _merged_columns(spec)))
     shown = {name: expr for name, expr in derived.items() if name not in stored.columns}
-    return Project(stored, tuple(Named(c.name, _typed(shown.get(c.name, column(c.name)), c)) for c in columns))
+    return Project(
+        stored, tuple(Named(c.name, _typed(shown.get(c.name, column(c.name)), c)) for c in columns)
+    )
 
 
 def _typed(expr: Scalar, stored: Column) -> Scalar:

@@ -55,18 +55,16 @@ class Folder:
         except (NotFoundError, FileNotFoundError) as error:
             raise MissingFile(f"The file {self.address(path)} is missing.") from error
 
-    def list(self, prefix: str) -> Iterator[tuple[str, int]]:
+    def listed(self, prefix: str) -> Iterator[tuple[str, int]]:
         """Every object below the prefix, as path and size."""
         for batch in obstore.list(self.store, prefix=prefix):
             for item in batch:
                 yield item["path"], item["size"]
 
-    def list_after(self, prefix: str, start: str) -> list[str]:
+    def listed_after(self, prefix: str, start: str) -> list[str]:
         """The objects of a folder whose paths sort after `start`."""
         found = [
-            item["path"]
-            for batch in obstore.list(self.store, prefix=prefix, offset=start)
-            for item in batch
+            item["path"] for batch in obstore.list(self.store, prefix=prefix, offset=start) for item in batch
         ]
         return sorted(found)
 
