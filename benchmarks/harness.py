@@ -12,7 +12,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,6 +43,7 @@ class Line:
     cost: Comparison
     limit: float | None = None
     unit: str = "s"
+    detail: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def holds(self) -> bool:
@@ -57,6 +58,7 @@ class Line:
             "ratio": self.cost.ratio,
             "limit": self.limit,
             "holds": self.holds,
+            **self.detail,
         }
 
 
@@ -68,8 +70,11 @@ class Table:
     rival: str
     lines: list[Line] = field(default_factory=list)
 
-    def add(self, what: str, cost: Comparison, limit: float | None = None, unit: str = "s") -> Line:
-        self.lines.append(Line(what, cost, limit, unit))
+    def add(
+        self, what: str, cost: Comparison, limit: float | None = None, unit: str = "s", **detail: Any
+    ) -> Line:
+        """`detail` holds further columns: what the work read and wrote, say."""
+        self.lines.append(Line(what, cost, limit, unit, detail))
         return self.lines[-1]
 
     @property
@@ -84,8 +89,12 @@ class Table:
         shown.add_column("what")
         for heading in ("viewkeeper", self.rival, "ratio", "at most"):
             shown.add_column(heading, justify="right")
+        more = list(dict.fromkeys(name for line in self.lines for name in line.detail))
+        for name in more:
+            shown.add_column(name.replace("_", " "), justify="right")
         for line in self.lines:
-            shown.add_row(*_cells(line), style=None if line.holds else "red")
+            cells = (_text(line.detail.get(name)) for name in more)
+            shown.add_row(*_cells(line), *cells, style=None if line.holds else "red")
         Console(highlight=False).print(shown)
 
 
@@ -93,6 +102,12 @@ def _cells(line: Line) -> tuple[str, ...]:
     limit = "" if line.limit is None else f"{line.limit:g}"
     ours, theirs = (f"{value:.4g} {line.unit}" for value in (line.cost.ours, line.cost.theirs))
     return line.what, ours, theirs, f"{line.cost.ratio:.2f}", limit
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def compare(ours: Callable[[], Any], theirs: Callable[[], Any], repeat: int = 3) -> Comparison:
