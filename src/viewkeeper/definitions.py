@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from viewkeeper.algebra.schema import Column, TableSchema
+from viewkeeper.algebra.schema import Column, TableSchema, is_hidden
 from viewkeeper.catalog import REFRESH_MODES, Catalog, ViewDefinition
 from viewkeeper.draft import Draft
 from viewkeeper.errors import (
@@ -28,7 +28,7 @@ from viewkeeper.spark.load import loaded_table
 from viewkeeper.spark.relations import new_relation
 from viewkeeper.sql.splice import tables_read
 from viewkeeper.storage.commits import Entry
-from viewkeeper.views import compiled
+from viewkeeper.views import compiled, is_set_recursion
 from viewkeeper.workspace import Workspace
 
 
@@ -61,7 +61,7 @@ def _checked_schema(schema: TableSchema, catalog: Catalog) -> TableSchema:
             _column(schema, column)
         if {c.lower() for c in reference.referenced} != {c.lower() for c in target.key}:
             raise InvalidSQL(
-                f"A foreign key of {schema.name} refers to {', '.join(reference.referenced)} of {target.name}.",
+                f"A key of {schema.name} refers to {', '.join(reference.referenced)} of {target.name}.",
                 f"The primary key of {target.name} is ({', '.join(target.key)}).",
                 "Refer to the primary key.",
                 table=schema.name,
@@ -192,11 +192,22 @@ def table_named(catalog: Catalog, name: str) -> TableSchema:
 def _define(work: Workspace, draft: Draft, definition: ViewDefinition) -> None:
     """Checks the query, asks Spark for its types, and makes the relations that it needs."""
     tables = tuple(_spelled(draft.catalog, table) for table in tables_read(definition.sql))
-    columns = analysed_columns(work.engine, draft, definition.sql)
-    definition = replace(definition, tables=tables, columns=columns)
+    definition = replace(definition, tables=tables)
+    if not _is_set_recursion(definition, draft.catalog):
+        definition = replace(definition, columns=analysed_columns(work.engine, draft, definition.sql))
     view = compiled(definition, draft.catalog)
     _make_relations(work, draft, view)
-    draft.put_view(replace(definition, state=tuple(s.name for s in view.strata[:-1])))
+    columns = definition.columns or _visible(draft.relations[view.name].columns)
+    draft.put_view(replace(definition, columns=columns, state=tuple(s.name for s in view.strata[:-1])))
+
+
+def _is_set_recursion(definition: ViewDefinition, catalog: Catalog) -> bool:
+    """Whether Spark cannot be asked about the query: it knows recursion with UNION ALL only."""
+    return "recursive" in definition.sql.lower() and is_set_recursion(compiled(definition, catalog))
+
+
+def _visible(columns: tuple[Column, ...]) -> tuple[Column, ...]:
+    return tuple(column for column in columns if not is_hidden(column.name))
 
 
 def _make_relations(work: Workspace, draft: Draft, view: View) -> None:

@@ -18,8 +18,8 @@ from viewkeeper.refresh import batch_of, inputs_seen, stale_views, storage_of
 from viewkeeper.spark.compare import Difference, compare
 from viewkeeper.spark.execute import Execution
 from viewkeeper.spark.feed import change_feed
+from viewkeeper.spark.fixpoint import without_recursion
 from viewkeeper.spark.session import DataFrame
-from viewkeeper.sql.parse import parse_view
 from viewkeeper.storage.commits import Entry
 from viewkeeper.storage.relation import RelationState
 from viewkeeper.views import compiled
@@ -137,14 +137,21 @@ def verify(work: Workspace, name: str) -> Verification:
     view = view_named(entry.catalog, name)
     seen = inputs_seen(work.log, view)
     past = Draft(Entry(entry.version, entry.catalog, {**entry.relations, **seen}), "verify")
-    query = parse_view(view.sql, entry.catalog).relation
-    plan = None if query is None else plain(bound(query, storage_of(past, view, {}).counted))
-    expected = Execution(work.engine, past, {}).query_of(plan, view.sql)
+    expected = _recomputed(work, past, view)
     stored = work.reader.visible(entry.relations[view.name])
     work.progress("verify", view.name, 0, 1)
     found: Difference = compare(work.engine, stored, expected)
     work.progress("verify", view.name, 1, 1)
     return Verification(view.name, found.only_left, found.only_right, found.tolerance)
+
+
+def _recomputed(work: Workspace, past: Draft, definition: ViewDefinition) -> DataFrame:
+    view, counted = compiled(definition, past.catalog), storage_of(past, definition, {}).counted
+    execution = Execution(work.engine, past, {})
+    if view.query is None:
+        return execution.query_of(None, view.sql)
+    query = without_recursion(execution, view.query, counted, view.limit)
+    return execution.query_of(plain(bound(query, counted)), view.sql)
 
 
 def explain(work: Workspace, name: str) -> Explanation:

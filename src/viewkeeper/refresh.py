@@ -6,7 +6,7 @@ Works on a draft; the caller publishes it. Views come after the views that they 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -136,9 +136,12 @@ def _refresh_view(
         reason, dropped = (IRRELEVANT if batch.rows_dropped else UNCHANGED), batch.rows_dropped
         seconds = time.perf_counter() - started
         return ViewReport(definition.name, "none", reason, 0, 0, seconds, {"rows_dropped": dropped})
-    choice = _choice(view, batch, policy or definition.policy)
+    policy = policy or definition.policy
+    if batch is not None:
+        batch = replace(batch, may_recompute=policy == "auto")
+    choice = _choice(view, batch, policy)
     own = {name: draft.relations[name] for name in (*definition.state, definition.name)}
-    execution = Execution(work.engine, draft, {**old, **own})
+    execution = Execution(work.engine, draft, {**old, **own}, progress=_told(work, definition.name))
     execution.run(choice.strategy.plan(view, batch or storage_of(draft, definition, {})))
     _fold(work, draft, definition)
     _publish_position(draft, definition)
@@ -146,16 +149,29 @@ def _refresh_view(
     return ViewReport(
         definition.name,
         choice.strategy.name,
-        choice.reason,
+        _reason(choice, execution),
         execution.rows_read,
         execution.rows_written,
         seconds,
         {
             "groups_recomputed": execution.groups_recomputed,
             "steps_skipped": execution.skipped,
+            "recomputed": execution.recomputed,
             "rows_dropped": batch.rows_dropped if batch else 0,
         },
     )
+
+
+def _told(work: Workspace, view: str) -> Callable[[str], None]:
+    """One line of progress per round of a recursion."""
+    return lambda line: work.progress("iterate", f"{view}: {line}", 0, 0)
+
+
+def _reason(choice: Choice, execution: Execution) -> Reason:
+    if not execution.recomputed:
+        return choice.reason
+    names = ", ".join(execution.recomputed)
+    return Reason("recomputed-stratum", f"Most of {names} was affected, so it was evaluated from scratch.")
 
 
 def _fold(work: Workspace, draft: Draft, definition: ViewDefinition) -> None:

@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from threading import Lock
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -29,13 +30,16 @@ class Deadline:
     def __init__(self, step: float) -> None:
         self.step = step
         self.reached = 0
+        self.lock = Lock()
 
     def around(self, call: Callable[..., Any]) -> Callable[..., Any]:
         def run(*arguments: Any, **options: Any) -> Any:
-            self.reached += 1
-            self._die_at(self.reached)
+            with self.lock:
+                self.reached += 1
+                number = self.reached
+            self._die_at(number)
             result = call(*arguments, **options)
-            self._die_at(self.reached + 0.5)
+            self._die_at(number + 0.5)
             return result
 
         return run

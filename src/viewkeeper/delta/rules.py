@@ -43,6 +43,7 @@ from viewkeeper.delta.difference import delta_set_operation
 from viewkeeper.delta.distinct import delta_distinct
 from viewkeeper.delta.fixpoint import refuse_fixpoint
 from viewkeeper.delta.join import delta_inner_join
+from viewkeeper.delta.join_block import is_block, join_block
 from viewkeeper.delta.linear import delta_linear, delta_scan
 from viewkeeper.delta.outer_join import as_inner_and_anti
 from viewkeeper.delta.semi_join import delta_semi_join
@@ -58,24 +59,25 @@ def delta(rel: Relation, changed: frozenset[str]) -> Relation:
     match rel:
         case Scan():
             return delta_scan(rel)
+        case Filter() | Join(kind=JoinKind.INNER) if is_block(rel):
+            block = join_block(rel)
+            return delta_inner_join(block, _inputs(block.inputs, changed))
         case Filter() | Project() | Lateral() | UnionAll() | Negate() | Consolidate():
             return delta_linear(rel, tuple(delta(child, changed) for child in children(rel)))
-        case Join(kind=JoinKind.INNER):
-            return delta_inner_join(rel, *_inputs(rel, changed))
         case Join(kind=JoinKind.SEMI | JoinKind.ANTI):
-            return delta_semi_join(rel, *_inputs(rel, changed))
+            return delta_semi_join(rel, *_inputs(children(rel), changed))
         case Join():
             return delta(as_inner_and_anti(rel), changed)
         case Distinct():
-            return delta_distinct(rel, *_inputs(rel, changed))
+            return delta_distinct(rel, *_inputs(children(rel), changed))
         case Difference() | Intersection():
-            return delta_set_operation(rel, *_inputs(rel, changed))
+            return delta_set_operation(rel, *_inputs(children(rel), changed))
         case Aggregate():
-            return delta_aggregate(rel, *_inputs(rel, changed))
+            return delta_aggregate(rel, *_inputs(children(rel), changed))
         case Window():
-            return delta_window(rel, *_inputs(rel, changed))
+            return delta_window(rel, *_inputs(children(rel), changed))
         case TopK():
-            return delta_top_k(rel, *_inputs(rel, changed))
+            return delta_top_k(rel, *_inputs(children(rel), changed))
         case Fixpoint():
             return refuse_fixpoint(rel)
         case Values() | Reference() | Affected() | Expand():
@@ -84,5 +86,5 @@ def delta(rel: Relation, changed: frozenset[str]) -> Relation:
             assert_never(rel)
 
 
-def _inputs(rel: Relation, changed: frozenset[str]) -> tuple[Input, ...]:
-    return tuple(Input(old(child, changed), child, delta(child, changed)) for child in children(rel))
+def _inputs(rels: tuple[Relation, ...], changed: frozenset[str]) -> tuple[Input, ...]:
+    return tuple(Input(old(rel, changed), rel, delta(rel, changed)) for rel in rels)

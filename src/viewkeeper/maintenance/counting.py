@@ -9,6 +9,9 @@ nothing flows on when that did not change, and the steps above are left out.
 
 from __future__ import annotations
 
+from collections import Counter
+
+from viewkeeper.algebra.build import minus, union_all
 from viewkeeper.algebra.counts import weighted
 from viewkeeper.algebra.expressions import Scalar, columns_of, rename_columns
 from viewkeeper.algebra.facts import is_linear
@@ -21,13 +24,16 @@ from viewkeeper.algebra.relations import (
     Scan,
     State,
 )
-from viewkeeper.algebra.walk import base_tables, nodes, rewrite
+from viewkeeper.algebra.walk import nodes, rewrite
 from viewkeeper.delta.minimal import minimal
 from viewkeeper.delta.rules import delta
+from viewkeeper.delta.states import old
 from viewkeeper.maintenance.aggregates import append_aggregate
 from viewkeeper.maintenance.program import visible_columns
-from viewkeeper.maintenance.strategy import Batch, Stratum, View, bound
-from viewkeeper.planning.steps import AppendLayer, Compute, Script, Step
+from viewkeeper.maintenance.recursive_strata import maintain_fixpoint
+from viewkeeper.maintenance.strategy import Batch, Reached, Stratum, View, bound
+from viewkeeper.maintenance.unfold import union_branches
+from viewkeeper.planning.steps import AppendLayer, Compute, Script, Step, delta_name
 from viewkeeper.report import Reason
 from viewkeeper.storage.changes import net_effect
 
@@ -38,31 +44,72 @@ class Counting:
     name = "counting"
 
     def refuse(self, view: View, batch: Batch) -> Reason | None:
-        return no_plan(view) or replaced_input(batch)
+        return no_plan(view) or replaced_input(batch) or redefined(view)
 
     def state(self, view: View) -> tuple[Stratum, ...]:
         return view.strata[:-1]
 
     def plan(self, view: View, batch: Batch) -> Script:
-        steps: list[Step] = []
-        changed, computed = batch.changed, frozenset[str]()
-        for stratum in view.strata:
-            assert stratum.query is not None
-            inputs = changed & set(base_tables(stratum.query))
-            if not inputs:
-                continue
-            only_from = _only_from(inputs, computed)
-            change = stratum_delta(stratum.query, changed, batch, computed)
-            if stratum.state is None:
-                plan = net_effect(minimal(change))
-                steps.append(AppendLayer(stratum.name, plan, note="Δ", only_from=only_from))
-            else:
-                steps += append_aggregate(stratum, change, changed, batch, only_from)
-            if stratum is not view.top:
-                steps.append(_visible_change(stratum, only_from))
-                computed |= {stratum.name}
-            changed |= {stratum.name}
-        return tuple(steps)
+        return maintained(view, batch)
+
+
+def maintained(view: View, batch: Batch) -> Script:
+    """The steps of all strata that something changes for, in order; recursive ones are DRed's."""
+    steps: list[Step] = []
+    work = Reached(batch.changed, frozenset())
+    for stratum in view.strata:
+        if stratum.name in work.changed:
+            continue
+        before = _before(stratum, view)
+        if not work.inputs(stratum) and before is None:
+            continue
+        if stratum.fixpoint is not None:
+            steps.append(maintain_fixpoint(stratum, before, work, view, batch))
+            done = frozenset(relation for _, relation in stratum.relations)
+            work = Reached(work.changed | done, work.computed | done)
+        else:
+            steps += _changed_stratum(stratum, before, work, view, batch)
+            work = Reached(work.changed | {stratum.name}, work.computed | {stratum.name})
+    return tuple(steps)
+
+
+def _changed_stratum(
+    stratum: Stratum, before: Stratum | None, work: Reached, view: View, batch: Batch
+) -> list[Step]:
+    assert stratum.query is not None
+    changed, only_from = work.changed, work.only_from(stratum)
+    if before is None or before.query is None:
+        change = stratum_delta(stratum.query, changed, batch, work.computed)
+    else:
+        change = redefined_delta(before.query, stratum.query, work, batch)
+        changed, only_from = changed | {stratum.name}, ()
+    steps: list[Step] = []
+    if stratum.state is None:
+        plan = net_effect(minimal(change))
+        steps.append(AppendLayer(stratum.name, plan, note="Δ", only_from=only_from))
+    else:
+        steps += append_aggregate(stratum, change, changed, batch, only_from)
+    if stratum is not view.top:
+        steps.append(_visible_change(stratum, only_from))
+    return steps
+
+
+def _before(stratum: Stratum, view: View) -> Stratum | None:
+    """The stratum whose rows are stored, where it is not this one."""
+    if view.before is None:
+        return None
+    stored = next(other for other in view.before.strata if other.name == stratum.name)
+    return None if stored == stratum else stored
+
+
+def redefined_delta(before: Relation, query: Relation, work: Reached, batch: Batch) -> Relation:
+    """Δ of a union some of whose branches came or went: what they derive, beside Δ of the others."""
+    old_branches, new_branches = Counter(union_branches(before)), Counter(union_branches(query))
+    kept, came, went = old_branches & new_branches, new_branches - old_branches, old_branches - new_branches
+    change = stratum_delta(union_all(kept.elements(), query.columns), work.changed, batch, work.computed)
+    derived = union_all(came.elements(), query.columns)
+    gone = old(union_all(went.elements(), query.columns), work.changed)
+    return union_all((change, bound(minus(derived, gone), batch.counted)), query.columns)
 
 
 def stratum_delta(
@@ -92,15 +139,6 @@ def _relevant(scan: Scan, condition: Scalar) -> Relation:
     return Filter(scan, rename_columns(condition, names))
 
 
-def delta_name(stratum: str) -> str:
-    return f"{stratum}__delta"
-
-
-def _only_from(inputs: frozenset[str], computed: frozenset[str]) -> tuple[str, ...]:
-    """The results that everything depends on; none when a base table changed as well."""
-    return tuple(sorted(delta_name(name) for name in inputs)) if inputs <= computed else ()
-
-
 def _visible_change(stratum: Stratum, only_from: tuple[str, ...]) -> Compute:
     """What the strata above see of a stratum's change, net."""
     assert stratum.state is not None
@@ -126,3 +164,25 @@ def replaced_input(batch: Batch) -> Reason | None:
         if change.replaced:
             return Reason("input-replaced", f"{name} was written anew, so its changes are not known.")
     return None
+
+
+def redefined(view: View) -> Reason | None:
+    """A changed definition can be maintained where the same relations hold the same kind of rows."""
+    if view.before is None or _shape(view) == _shape(view.before):
+        return None
+    return Reason("redefined", "The new definition stores other relations than the old one.")
+
+
+def _shape(view: View) -> list[object]:
+    """What the strata store, apart from the rows."""
+    return [(s.name, _columns(s), s.merge, s.relations, _is_set(s)) for s in view.strata]
+
+
+def _columns(stratum: Stratum) -> tuple[str, ...]:
+    if stratum.state is not None:
+        return stratum.state.columns
+    return () if stratum.query is None else stratum.query.columns
+
+
+def _is_set(stratum: Stratum) -> bool:
+    return stratum.fixpoint is not None and stratum.fixpoint.distinct

@@ -124,6 +124,15 @@ def maintain(
     return work
 
 
+def loops(
+    fixpoint: Fixpoint, stored: Mapping[str, Relation], changes: Changes, before: Fixpoint | None = None
+) -> list[Loop]:
+    """The three phases of a fixpoint that is one stratum, as they would run; to be read, not run."""
+    known = {d.name: d for d in (before or fixpoint).definitions}
+    stratum = _stratum(fixpoint.definitions, Subgoals(changes, stored, {}), known)
+    return [overdelete(stratum), rederive(stratum), insert(stratum, remaining(stratum))]
+
+
 def overdelete(stratum: Stratum) -> Loop:
     """A superset of what must go: whatever has a derivation that used something deleted."""
     gone, spreading = (made(OVERDELETED, stratum.definitions) for made in (totals, frontiers))

@@ -29,13 +29,13 @@ from viewkeeper.algebra.relations import (
     Relation,
     Scan,
     State,
-    UnionAll,
 )
 from viewkeeper.algebra.schema import Column
 from viewkeeper.algebra.walk import base_tables, children, rewrite
 from viewkeeper.delta.rules import delta
 from viewkeeper.errors import Diverged, Unsupported
 from viewkeeper.maintenance.evaluator import Derivation, Run
+from viewkeeper.maintenance.unfold import union_branches
 
 LEVEL = "__level"
 """The hidden column: in which round a row was derived."""
@@ -92,7 +92,7 @@ def recursion(fixpoint: Fixpoint) -> Recursion:
     if len(fixpoint.definitions) > 1:
         raise _unsupported(fixpoint, "several definitions that use each other")
     definition = fixpoint.definitions[0]
-    branches = list(_branches(definition.body))
+    branches = list(union_branches(definition.body))
     for branch in branches:
         if _occurrences(branch, definition.name) > 1:
             raise _unsupported(fixpoint, f"a branch that reads {definition.name} more than once")
@@ -196,12 +196,6 @@ def _resolved(parts: Recursion, rel: Relation, source: Callable[[Scan], Relation
 def _fitted(rel: Relation, columns: tuple[str, ...]) -> Relation:
     pairs = zip(columns, rel.columns, strict=True)
     return projected(rel, (Named(new, column(old)) for new, old in pairs))
-
-
-def _branches(body: Relation) -> list[Relation]:
-    if isinstance(body, UnionAll):
-        return [branch for rel in body.inputs for branch in _branches(rel)]
-    return [body]
 
 
 def _occurrences(rel: Relation, name: str) -> int:

@@ -1,6 +1,6 @@
 """A view as a program of strata: gupta93 section 3 applied to SQL.
 
-Every aggregate and every duplicate elimination whose state can be kept becomes a stratum of its
+Every recursion, aggregate and duplicate elimination whose state can be kept becomes a stratum of its
 own, stored and maintained; what stands above reads it as a table. The view itself is the last:
 
     SELECT s, MAX(total) FROM (SELECT s, d, SUM(p) AS total FROM sales GROUP BY s, d) GROUP BY s
@@ -28,11 +28,16 @@ from viewkeeper.algebra.relations import (
     Relation,
     Scan,
 )
-from viewkeeper.algebra.schema import Column
 from viewkeeper.algebra.walk import children, with_children
 from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState, aggregate_state
 from viewkeeper.delta.functions import Kind, when
 from viewkeeper.delta.summary_delta import full_state
+from viewkeeper.maintenance.recursive_strata import (
+    columns_unknown,
+    fixpoint_shown,
+    is_storable,
+    recursive_strata,
+)
 from viewkeeper.maintenance.strategy import Stratum
 from viewkeeper.sql.render import render_expression
 from viewkeeper.storage.layers import parsed_expression
@@ -49,8 +54,10 @@ class _Strata:
     found: list[Stratum] = field(default_factory=list)
 
     def stored(self, rel: Relation) -> Relation:
-        """`rel` with every aggregate inside it, itself included, replaced by a stratum's scan."""
+        """`rel` with every aggregate and recursion inside it, itself included, read as a stratum."""
         inner = self.inside(rel)
+        if isinstance(inner, Fixpoint):
+            return self._recursion(inner)
         aggregate = _as_aggregate(inner)
         state = aggregate_state(aggregate) if aggregate is not None else None
         if state is None:
@@ -62,8 +69,26 @@ class _Strata:
 
     def inside(self, rel: Relation) -> Relation:
         if isinstance(rel, Fixpoint):
-            return rel
+            return with_children(rel, tuple(self._recursions(body) for body in children(rel)))
         return with_children(rel, tuple(self.stored(child) for child in children(rel)))
+
+    def _recursions(self, rel: Relation) -> Relation:
+        """`rel`, which is inside a recursion, with the recursions below it read as strata."""
+        if isinstance(rel, Fixpoint):
+            return self.stored(rel)
+        return with_children(rel, tuple(self._recursions(child) for child in children(rel)))
+
+    def _recursion(self, fixpoint: Fixpoint) -> Relation:
+        """The scan of a recursion's stratum; one recursion is stored once, wherever it is read."""
+        if not is_storable(fixpoint):
+            return fixpoint
+        known = (s for s in self.found if s.fixpoint and s.fixpoint.definitions == fixpoint.definitions)
+        relations = next((dict(stratum.relations) for stratum in known), None)
+        if relations is None:
+            first = len(self.found) + 1
+            relations = {d.name: f"__{self.view}_{first + n}" for n, d in enumerate(fixpoint.definitions)}
+            self.found += recursive_strata(fixpoint, relations)
+        return Scan(relations[fixpoint.result], columns_unknown(fixpoint.columns))
 
 
 def program(view: str, rel: Relation) -> tuple[Stratum, ...]:
@@ -83,13 +108,26 @@ def program(view: str, rel: Relation) -> tuple[Stratum, ...]:
 
 
 def _with_bag(strata: _Strata, rel: Relation) -> list[Stratum]:
+    shown = fixpoint_shown(rel)
+    if shown is not None:
+        inner = strata.inside(shown)
+        if isinstance(inner, Fixpoint) and is_storable(inner):
+            return [*strata.found, *_as_view(strata, inner)]
     query = strata.stored(rel) if not _is_aggregate(rel) else strata.inside(rel)
     return [*strata.found, Stratum(strata.view, query)]
 
 
+def _as_view(strata: _Strata, fixpoint: Fixpoint) -> tuple[Stratum, ...]:
+    """A view that is a recursion; the other definitions are state."""
+    others = [d.name for d in fixpoint.definitions if d.name != fixpoint.result]
+    first = len(strata.found) + 1
+    names = {name: f"__{strata.view}_{first + number}" for number, name in enumerate(others)}
+    return recursive_strata(fixpoint, {**names, fixpoint.result: strata.view})
+
+
 def visible_columns(aggregate: Aggregate) -> tuple[Bound, ...]:
     """What the strata above read of an aggregate; Spark alone knows the types."""
-    return tuple(Bound(name, Column(name, "unknown")) for name in aggregate.columns)
+    return columns_unknown(aggregate.columns)
 
 
 def _top(rel: Relation) -> tuple[tuple[Named, ...], Relation | None]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from viewkeeper.algebra.counts import plain
 from viewkeeper.maintenance.program import stored_query
+from viewkeeper.maintenance.recursive_strata import evaluate_fixpoint
 from viewkeeper.maintenance.strategy import Batch, Stratum, View, bound
-from viewkeeper.planning.steps import ReplaceMain, Script
+from viewkeeper.planning.steps import ReplaceMain, Script, Step
 from viewkeeper.report import Reason
 
 
@@ -21,7 +22,15 @@ class Recompute:
         return ()
 
     def plan(self, view: View, batch: Batch) -> Script:
-        return tuple(recomputed(stratum, view.sql, batch.counted) for stratum in view.strata)
+        steps: list[Step] = []
+        written: set[str] = set()
+        for stratum in view.strata:
+            if stratum.fixpoint is None:
+                steps.append(recomputed(stratum, view.sql, batch.counted))
+            elif stratum.name not in written:
+                steps.append(evaluate_fixpoint(stratum, view, batch))
+                written |= {relation for _, relation in stratum.relations}
+        return tuple(steps)
 
 
 def recomputed(stratum: Stratum, sql: str, counted: frozenset[str]) -> ReplaceMain:

@@ -58,6 +58,7 @@ def saturate(loop: Loop, run: Run, enough: int | None = None) -> dict[str, int]:
     sizes = dict.fromkeys(loop.seeds, 0)
     gained = _round(loop, loop.seeds, sizes, run)
     rounds = 1
+    run.progress(f"{loop.phase}, round {rounds}: {_told(gained)}")
     steps = _typed_steps(loop)
     while steps and any(gained.values()) and (enough is None or sum(sizes.values()) <= enough):
         if rounds >= run.limit:
@@ -164,6 +165,14 @@ def evaluate_fixpoint(
         saturate(first_evaluation(stratum, World(state, dict(done))), run)
         done |= totals(ROWS, stratum)
     return done
+
+
+def unrolled(fixpoint: Fixpoint) -> Relation:
+    """The body of the result over what the rules without recursion derive: it shows the types."""
+    names = frozenset(definition.name for definition in fixpoint.definitions)
+    seeds = _first_seeds(fixpoint.definitions, names, World(_as_it_is, {}))
+    body = next(d.body for d in fixpoint.definitions if d.name == fixpoint.result)
+    return World(_as_it_is, {name: nothing_like(seed.candidates) for name, seed in seeds.items()}).of(body)
 
 
 def first_evaluation(stratum: tuple[Definition, ...], lower: World) -> Loop:

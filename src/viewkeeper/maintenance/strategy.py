@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from viewkeeper.algebra.expressions import Scalar
-from viewkeeper.algebra.relations import Relation, Scan
+from viewkeeper.algebra.relations import Fixpoint, Relation, Scan
 from viewkeeper.algebra.schema import Column
-from viewkeeper.algebra.walk import rewrite
+from viewkeeper.algebra.walk import base_tables, rewrite
 from viewkeeper.delta.aggregate_state import AggregateState
-from viewkeeper.planning.steps import Script
+from viewkeeper.maintenance.evaluator import ITERATION_LIMIT
+from viewkeeper.planning.steps import Script, delta_name
 from viewkeeper.report import Reason
 from viewkeeper.storage.relation import MergeSpec
 
@@ -25,20 +26,31 @@ from viewkeeper.storage.relation import MergeSpec
 class Stratum:
     """A stored relation that is defined by a query: a view, or state that a view needs.
 
-    A stratum is either a bag, or the state of an aggregate: then `query` is the aggregate's input,
-    `state` says what is stored of it, and `merge` how changes merge. `query` is None where the
-    view's SQL has no plan.
+    A stratum is a bag, the state of an aggregate, or a definition of a recursion. Of an aggregate,
+    `query` is its input, `state` says what is stored, and `merge` how changes merge. Of a recursion,
+    `query` is the fixpoint and `relations` says where each of its definitions is stored; definitions
+    of one recursion are strata next to each other. `query` is None where the view's SQL has no plan.
     """
 
     name: str
     query: Relation | None
     state: AggregateState | None = None
     merge: MergeSpec | None = None
+    relations: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def fixpoint(self) -> Fixpoint | None:
+        """The recursion that the stratum is a definition of."""
+        return self.query if self.relations and isinstance(self.query, Fixpoint) else None
 
 
 @dataclass(frozen=True)
 class View:
-    """A view as strategies see it: the last stratum is the view itself; `query` is the whole plan."""
+    """A view as strategies see it: the last stratum is the view itself; `query` is the whole plan.
+
+    `before` is the view whose rows are stored, where its definition has changed since; `limit` is
+    how many rounds a recursion may take.
+    """
 
     name: str
     sql: str
@@ -46,6 +58,8 @@ class View:
     strata: tuple[Stratum, ...]
     untranslatable: str | None = None
     query: Relation | None = None
+    before: View | None = None
+    limit: int = ITERATION_LIMIT
 
     @property
     def top(self) -> Stratum:
@@ -67,7 +81,8 @@ class Batch:
 
     `counted` names the relations whose stored rows carry counts because deletions are pending;
     `stored` gives the columns of stored relations. `relevance` holds, for tables some of whose
-    changes were found not to matter, the condition of those that may.
+    changes were found not to matter, the condition of those that may. `may_recompute`: where much
+    of a view goes, computing that part anew is allowed.
     """
 
     changes: Mapping[str, TableChange]
@@ -76,6 +91,7 @@ class Batch:
     stored: Mapping[str, tuple[Column, ...]] = field(default_factory=dict)
     relevance: Mapping[str, Scalar] = field(default_factory=dict)
     rows_dropped: int = 0
+    may_recompute: bool = True
 
     @property
     def changed(self) -> frozenset[str]:
@@ -84,6 +100,23 @@ class Batch:
     @property
     def only_inserts(self) -> bool:
         return all(change.only_inserts for change in self.changes.values())
+
+
+@dataclass(frozen=True)
+class Reached:
+    """How far a script has come: what has changed, and of what the script has computed the change."""
+
+    changed: frozenset[str]
+    computed: frozenset[str] = frozenset()
+
+    def inputs(self, stratum: Stratum) -> frozenset[str]:
+        """What a stratum reads that has changed."""
+        return self.changed & set(base_tables(stratum.query)) if stratum.query is not None else frozenset()
+
+    def only_from(self, stratum: Stratum) -> tuple[str, ...]:
+        """The results that everything depends on; none when a base table changed as well."""
+        inputs = self.inputs(stratum)
+        return tuple(sorted(delta_name(name) for name in inputs)) if inputs <= self.computed else ()
 
 
 class Strategy(Protocol):

@@ -69,6 +69,15 @@ def branches(body: Relation) -> Iterator[Relation]:
         yield body
 
 
+def union_branches(rel: Relation) -> Iterator[Relation]:
+    """The inputs of the outermost UNION ALLs; unlike `branches`, duplicates stay as they are."""
+    if isinstance(rel, UnionAll):
+        for branch in rel.inputs:
+            yield from union_branches(branch)
+    else:
+        yield rel
+
+
 @dataclass
 class _Unfolding:
     name: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, assert_never
 
@@ -11,8 +12,16 @@ from viewkeeper.algebra.relations import Relation
 from viewkeeper.algebra.show import show
 from viewkeeper.delta.share import shared
 from viewkeeper.maintenance.strategy import Batch, View
+from viewkeeper.planning.phases import phases
 from viewkeeper.planning.planner import Choice
-from viewkeeper.planning.steps import AppendLayer, Compute, ReplaceMain, Step
+from viewkeeper.planning.steps import (
+    AppendLayer,
+    Compute,
+    EvaluateFixpoint,
+    MaintainFixpoint,
+    ReplaceMain,
+    Step,
+)
 from viewkeeper.report import Reason
 from viewkeeper.sql.render import render
 
@@ -101,8 +110,14 @@ def _explained(step: Step) -> list[ExplainedStep]:
         case ReplaceMain():
             title = f"Write {step.relation} anew ({step.note})"
             return [ExplainedStep(title, step.sql)] if step.plan is None else _sql_steps(title, step.plan)
+        case EvaluateFixpoint() | MaintainFixpoint():
+            return [ExplainedStep(title, _rounds(plans)) for title, plans in phases(step)]
         case _:
             assert_never(step)
+
+
+def _rounds(plans: Mapping[str, Relation]) -> str:
+    return "\n\n".join(f"-- {title}\n{render(plan)}" for title, plan in plans.items())
 
 
 def _sql_steps(title: str, plan: Relation) -> list[ExplainedStep]:

@@ -7,11 +7,15 @@ from dataclasses import dataclass
 from viewkeeper.errors import CannotMaintain, InvalidOption
 from viewkeeper.maintenance.counting import Counting
 from viewkeeper.maintenance.recompute import Recompute
+from viewkeeper.maintenance.recursive import NOT_RECURSIVE, Dred
 from viewkeeper.maintenance.strategy import Batch, Strategy, View
 from viewkeeper.report import Reason
 
 RECOMPUTE = Recompute()
-STRATEGIES: tuple[Strategy, ...] = (Counting(),)
+STRATEGIES: tuple[Strategy, ...] = (Counting(), Dred())
+
+FOR_OTHER_VIEWS = frozenset({NOT_RECURSIVE})
+"""Refusals that say nothing about a view, only that the strategy is meant for others."""
 
 POLICIES = ("auto", "incremental", "strict", "full")
 
@@ -45,7 +49,8 @@ def choose(view: View, batch: Batch, policy: str) -> Choice:
 
 
 def _fall_back(view: View, policy: str, rejected: tuple[tuple[str, Reason], ...]) -> Choice:
-    last = rejected[-1][1] if rejected else Reason("no-strategy", "No incremental strategy applies.")
+    telling = [reason for _, reason in rejected if reason.code not in FOR_OTHER_VIEWS]
+    last = telling[-1] if telling else Reason("no-strategy", "No incremental strategy applies.")
     if policy == "strict":
         raise CannotMaintain(
             f"{view.name} cannot be maintained incrementally.",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from viewkeeper.algebra.relations import Relation
+from viewkeeper.algebra.relations import Fixpoint, Relation
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,50 @@ class ReplaceMain:
     note: str = ""
 
 
-Step: TypeAlias = Compute | AppendLayer | ReplaceMain
+@dataclass(frozen=True)
+class EvaluateFixpoint:
+    """Writes the relations of a recursion anew: rounds, until one derives nothing new.
+
+    `relations` pairs each definition with the relation that stores it; `counted` names the inputs
+    whose stored rows carry counts.
+    """
+
+    fixpoint: Fixpoint
+    relations: tuple[tuple[str, str], ...]
+    limit: int
+    counted: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class MaintainFixpoint:
+    """Appends to each relation of a recursion its exact change, and keeps that under `delta_name`.
+
+    `inserted` and `deleted` name the inputs that gained and may have lost rows, `computed` those of
+    which a step before has computed the change, `keys` the keys of inputs that are state of the same
+    view. `before` is the recursion as it was, where its definition changed. More overdeleted rows
+    than a `share` of what is stored end the attempt, and the recursion is evaluated from scratch.
+    """
+
+    fixpoint: Fixpoint
+    relations: tuple[tuple[str, str], ...]
+    limit: int
+    counted: frozenset[str] = frozenset()
+    inserted: frozenset[str] = frozenset()
+    deleted: frozenset[str] = frozenset()
+    computed: frozenset[str] = frozenset()
+    keys: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    before: Fixpoint | None = None
+    share: float | None = None
+    only_from: tuple[str, ...] = ()
+
+
+Step: TypeAlias = Compute | AppendLayer | ReplaceMain | EvaluateFixpoint | MaintainFixpoint
 Script: TypeAlias = tuple[Step, ...]
+
+
+def delta_name(relation: str) -> str:
+    """The result that holds the change of a relation that the script maintains."""
+    return f"{relation}__delta"
 
 
 def flag(result: str, column: str) -> str:
@@ -69,7 +111,7 @@ def flag(result: str, column: str) -> str:
 def is_needed(step: Step, empty: frozenset[str]) -> bool:
     """Whether a step can have an effect, when some results turned out to be empty."""
     match step:
-        case ReplaceMain():
+        case ReplaceMain() | EvaluateFixpoint():
             return True
-        case Compute() | AppendLayer():
+        case Compute() | AppendLayer() | MaintainFixpoint():
             return not step.only_from or not empty.issuperset(step.only_from)

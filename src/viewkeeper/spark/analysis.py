@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from viewkeeper.algebra.counts import plain
+from viewkeeper.algebra.relations import Fixpoint, Relation
 from viewkeeper.algebra.schema import Column, is_hidden
 from viewkeeper.algebra.walk import scans
 from viewkeeper.draft import Draft
+from viewkeeper.maintenance.levels import LEVEL
 from viewkeeper.maintenance.recompute import recomputed
+from viewkeeper.maintenance.seminaive import unrolled
 from viewkeeper.maintenance.strategy import Stratum, View
 from viewkeeper.spark.engine import Engine, columns_of, slot
 from viewkeeper.sql.render import state_name
@@ -28,14 +32,38 @@ def stored_columns(engine: Engine, draft: Draft, stratum: Stratum, view: View) -
     """The columns that a stratum stores: visible ones first, hidden ones as Spark types them."""
     if stratum.query is None:
         return view.columns
+    if stratum.fixpoint is not None:
+        found = _recursive_columns(engine, draft, stratum.fixpoint)
+    else:
+        found = _query_columns(engine, draft, stratum, view)
+    if stratum is not view.top:
+        return tuple(found.values())
+    declared = view.columns or tuple(found[name] for name in _visible_names(view))
+    shown = {column.name for column in declared}
+    return (*declared, *(column for name, column in found.items() if name not in shown))
+
+
+def _visible_names(view: View) -> tuple[str, ...]:
+    assert view.query is not None
+    return view.query.columns
+
+
+def _query_columns(engine: Engine, draft: Draft, stratum: Stratum, view: View) -> dict[str, Column]:
     step = recomputed(stratum, view.sql, frozenset())
     assert step.plan is not None
-    frames = {}
-    for scan in scans(step.plan):
-        frames[state_name(scan)] = engine.empty(draft.relations[scan.table].columns)
-    found = {column.name: _storable(column) for column in columns_of(engine.plan(step.plan, frames))}
-    declared = {column.name: column for column in view.columns} if stratum is view.top else {}
-    return (*declared.values(), *(column for name, column in found.items() if name not in declared))
+    return _planned_columns(engine, draft, step.plan)
+
+
+def _planned_columns(engine: Engine, draft: Draft, plan: Relation) -> dict[str, Column]:
+    frames = {state_name(s): engine.empty(draft.relations[s.table].columns) for s in scans(plan)}
+    return {column.name: _storable(column) for column in columns_of(engine.plan(plan, frames))}
+
+
+def _recursive_columns(engine: Engine, draft: Draft, fixpoint: Fixpoint) -> dict[str, Column]:
+    """The types that the rules without recursion give, widened by those of one round."""
+    columns = _planned_columns(engine, draft, plain(unrolled(fixpoint)))
+    level = {} if fixpoint.distinct else {LEVEL: Column(LEVEL, "int")}
+    return {**columns, **level}
 
 
 def _storable(column: Column) -> Column:

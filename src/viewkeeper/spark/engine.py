@@ -16,7 +16,6 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from viewkeeper.algebra.relations import Relation
 from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.errors import InvalidSQL, MissingFile, ViewkeeperError, WrongType
-from viewkeeper.spark.arrow import arrow_table
 from viewkeeper.spark.session import settings
 from viewkeeper.sql.render import SPARK, render, state_name
 from viewkeeper.storage.footers import written_files
@@ -41,6 +40,7 @@ class Engine:
         self.spark = spark
         self.folder = folder
         self.actions = 0
+        self._checked: set[str] = set()
         self._lock = threading.Lock()
 
     def settings(self) -> AbstractContextManager[None]:
@@ -48,20 +48,35 @@ class Engine:
 
     def files(self, relation: str, files: Iterable[DataFile], columns: Sequence[Column]) -> DataFrame:
         """The rows of some Parquet files, with the given columns; no job, no inference."""
-        paths = [self.folder.address(join(relation, file.path)) for file in files]
-        if not paths:
+        files = tuple(files)
+        if not files:
             return self.empty(columns)
+        self._check_sizes(relation, files)
+        paths = [self.folder.address(join(relation, file.path)) for file in files]
         with self.settings():
             try:
                 return self.spark.read.schema(ddl(columns)).parquet(*paths)
             except FAILURES as error:
                 raise translated(error) from error
 
+    def _check_sizes(self, relation: str, files: Sequence[DataFile]) -> None:
+        """Spark takes a file of no bytes for one of no rows; the log knows better."""
+        for file in files:
+            path = join(relation, file.path)
+            if path in self._checked:
+                continue
+            size = self.folder.size(path)
+            if size != file.bytes:
+                raise MissingFile(
+                    f"The data file {self.folder.address(path)} is missing or damaged.",
+                    f"It should have {file.bytes} bytes and has {size if size is not None else 'none'}.",
+                    "Restore the file from a backup, or read an earlier version.",
+                )
+            if not self.folder.is_local:
+                self._checked.add(path)
+
     def empty(self, columns: Sequence[Column]) -> DataFrame:
-        table = arrow_table([], columns, "UTC")
-        if table is None:
-            return self.spark.createDataFrame([], ddl(columns))
-        return self.spark.createDataFrame(table)
+        return empty_frame(self.spark, columns)
 
     def plan(self, rel: Relation, frames: Mapping[str, DataFrame]) -> DataFrame:
         """A plan with explicit counts; `frames` holds its leaves by the names that SQL gives them."""
@@ -107,6 +122,12 @@ class Engine:
     def count_action(self) -> None:
         with self._lock:
             self.actions += 1
+
+
+def empty_frame(spark: SparkSession, columns: Sequence[Column]) -> DataFrame:
+    """No rows of these columns, as a constant that the optimizer sees through."""
+    nulls = ", ".join(f"CAST(NULL AS {c.type}) AS `{c.name}`" for c in columns)
+    return spark.sql(f"SELECT {nulls} WHERE false")
 
 
 def ddl(columns: Sequence[Column]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import Column as Expression
@@ -15,8 +15,21 @@ from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.algebra.walk import scans
 from viewkeeper.delta.share import shared
 from viewkeeper.draft import Draft
-from viewkeeper.planning.steps import AppendLayer, Compute, ReplaceMain, Script, Step, flag, is_needed
-from viewkeeper.spark.engine import Engine, columns_of, slot
+from viewkeeper.planning.steps import (
+    AppendLayer,
+    Compute,
+    EvaluateFixpoint,
+    MaintainFixpoint,
+    ReplaceMain,
+    Script,
+    Step,
+    delta_name,
+    flag,
+    is_needed,
+)
+from viewkeeper.spark.engine import Engine, columns_of, counted, slot
+from viewkeeper.spark.evaluator import RESULTS
+from viewkeeper.spark.fixpoint import run_evaluation, run_maintenance
 from viewkeeper.spark.read import Reader, Source
 from viewkeeper.sql.render import state_name
 from viewkeeper.sql.splice import spliced, tables_read
@@ -24,8 +37,9 @@ from viewkeeper.storage.delta_log import commit_main, main_files
 from viewkeeper.storage.layers import REPLACES, SEQUENCE
 from viewkeeper.storage.relation import Layer, RelationState
 
-RESULTS = "results"
-"""Folder of intermediate results; nothing names them after the refresh."""
+
+def _silent(line: str) -> None:
+    """Progress that nobody listens to."""
 
 
 @dataclass
@@ -44,6 +58,8 @@ class Execution:
     kept: list[DataFrame] = field(default_factory=list)
     sizes: dict[str, int] = field(default_factory=dict)
     empty: set[str] = field(default_factory=set)
+    recomputed: list[str] = field(default_factory=list)
+    progress: Callable[[str], None] = _silent
 
     def run(self, script: Script) -> None:
         try:
@@ -66,11 +82,15 @@ class Execution:
             case AppendLayer():
                 self._append(step)
             case ReplaceMain():
-                self._replace(step)
+                self.write_main(step.relation, self.query_of(step.plan, step.sql))
+            case EvaluateFixpoint():
+                run_evaluation(self, step)
+            case MaintainFixpoint():
+                run_maintenance(self, step)
 
     def frame(self, plan: Relation) -> DataFrame:
         """The DataFrame of a plan with explicit counts; what it uses twice is computed once."""
-        leaves = {state_name(scan): self._source(scan).frame for scan in scans(plan)}
+        leaves = {state_name(scan): self.source(scan).frame for scan in scans(plan)}
         prefix = f"shared{len(self.kept)}_"
         steps, rest = shared(plan, lambda number: f"{prefix}{number}")
         for step in steps:
@@ -97,8 +117,19 @@ class Execution:
     def _mark_empty(self, step: Step) -> None:
         if isinstance(step, Compute):
             self.empty.add(step.name)
+            for relation in [name for name in self.draft.relations if delta_name(name) == step.name]:
+                self.mark_unchanged(relation)
+        elif isinstance(step, MaintainFixpoint):
+            for _, relation in step.relations:
+                self.mark_unchanged(relation)
 
-    def _source(self, scan: Scan) -> Source:
+    def mark_unchanged(self, relation: str) -> None:
+        """The change of a relation is known to be empty; steps that read more than it may still run."""
+        name = delta_name(relation)
+        self.empty.add(name)
+        self.frames[name] = self.engine.empty(counted(self.draft.relations[relation].columns))
+
+    def source(self, scan: Scan) -> Source:
         """The stored relation behind a scan, in the form that the scan asks for."""
         name = state_name(scan)
         if name not in self.sources:
@@ -132,9 +163,33 @@ class Execution:
         self.rows_written += sum(file.rows for file in files)
         self._forget(step.relation)
 
-    def _replace(self, step: ReplaceMain) -> None:
-        state = self.draft.relations[step.relation]
-        frame = self.query_of(step.plan, step.sql)
+    def write_change(self, relation: str, frame: DataFrame) -> None:
+        """Appends signed rows to a bag and keeps them as its change."""
+        state = self.draft.relations[relation]
+        columns = _layer_schema(state, frame.columns)
+        files = self.engine.write(_cast(frame, columns), state.folder)
+        self.draft.append(relation, files)
+        self.rows_written += sum(file.rows for file in files)
+        self._forget(relation)
+        self.frames[delta_name(relation)] = self.engine.files(state.folder, files, columns)
+        if not files:
+            self.empty.add(delta_name(relation))
+
+    def only_gained(self, relation: str) -> bool:
+        """Whether the script has only added rows to one of the view's own bags."""
+        state = self.draft.relations[relation]
+        layers = layers_between(self.old.get(relation, state), state)
+        return state.merge is None and all(layer.only_inserts for layer in layers)
+
+    def size(self, scan: Scan) -> int:
+        """The rows of the files behind a scan, without opening them."""
+        new = self.draft.relations[scan.table]
+        state = self.old.get(scan.table, new) if scan.at is State.OLD else new
+        return state.main_rows + state.overlay_rows
+
+    def write_main(self, relation: str, frame: DataFrame) -> None:
+        """Writes a relation anew."""
+        state = self.draft.relations[relation]
         files = self.engine.write(_cast(frame, state.columns), state.folder)
         removed = main_files(self.engine.folder.delta_address(state.folder), state.main_version)
         version = commit_main(
@@ -142,7 +197,7 @@ class Execution:
         )
         rows = sum(file.rows for file in files)
         self.draft.put(
-            step.relation,
+            relation,
             replace(
                 state,
                 main_version=version,
@@ -153,7 +208,7 @@ class Execution:
             ),
         )
         self.rows_written += rows
-        self._forget(step.relation)
+        self._forget(relation)
 
     def query_of(self, plan: Relation | None, sql: str) -> DataFrame:
         """A query at the new state: its plan where there is one, else the user's own text."""

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from viewkeeper.algebra.schema import Column
 from viewkeeper.errors import InvalidChange, MissingFile, WrongType
 from viewkeeper.spark.arrow import arrow_table
-from viewkeeper.spark.engine import columns_of, ddl, translated
+from viewkeeper.spark.engine import columns_of, ddl, empty_frame, translated
 from viewkeeper.spark.session import settings
 
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
@@ -68,6 +68,8 @@ def _from_rows(spark: SparkSession, rows: list[Any], columns: Sequence[Column] |
 
 def local_frame(spark: SparkSession, rows: Sequence[tuple[Any, ...]], columns: Sequence[Column]) -> DataFrame:
     """A DataFrame of rows that are on the driver."""
+    if not rows:
+        return empty_frame(spark, columns)
     try:
         table = arrow_table(rows, columns, spark.conf.get("spark.sql.session.timeZone") or "UTC")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:

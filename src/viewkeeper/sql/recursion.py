@@ -126,11 +126,11 @@ def _fixpoint(context: Context, members: list[exp.CTE]) -> Context:
         raise Untranslatable("ORDER BY or LIMIT in a recursive definition")
     headers = {cte.alias.lower(): _header(context, cte) for cte in members}
     inner = context.with_ctes({name: _Self(header) for name, header in headers.items()})
-    definitions = tuple(_definition(inner, cte, headers[cte.alias.lower()]) for cte in members)
     distinct = {_is_distinct(cte.this) for cte in members} - {None}
     if len(distinct) != 1:
         raise Untranslatable("recursion that mixes UNION and UNION ALL")
     sets = distinct == {True}
+    definitions = tuple(_definition(inner, cte, headers[cte.alias.lower()], sets) for cte in members)
     for name, header in headers.items():
         rel = Fixpoint(definitions, header.name, sets)
         context = context.with_ctes({name: _Again(replace(header.answer, rel=rel))})
@@ -175,7 +175,7 @@ def _header(context: Context, cte: exp.CTE) -> _Header:
     return _Header(cte.alias, Answer(Reference(cte.alias, columns), visible, columns))
 
 
-def _definition(context: Context, cte: exp.CTE, header: _Header) -> Definition:
+def _definition(context: Context, cte: exp.CTE, header: _Header, sets: bool) -> Definition:
     from viewkeeper.sql.query import translate
 
     columns = header.answer.columns
@@ -185,7 +185,8 @@ def _definition(context: Context, cte: exp.CTE, header: _Header) -> Definition:
         if len(answer.columns) != len(columns):
             raise InvalidSQL(f"The branches of {cte.alias} have different numbers of columns.")
         rel = named_like(_in_order(answer), columns)
-        _check_monotone(rel, cte.alias)
+        if sets:
+            _check_monotone(rel, cte.alias)
         branches.append(rel)
     body = UnionAll(tuple(branches)) if len(branches) > 1 else branches[0]
     return Definition(header.name, columns, body)

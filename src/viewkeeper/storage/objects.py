@@ -18,7 +18,8 @@ class Folder:
 
     def __init__(self, url: str) -> None:
         self.store: ObjectStore
-        if "://" not in url or url.startswith("file://"):
+        self.is_local = "://" not in url or url.startswith("file://")
+        if self.is_local:
             path = Path(url.removeprefix("file://")).absolute()
             self.url = str(path)
             try:
@@ -67,6 +68,15 @@ class Folder:
             item["path"] for batch in obstore.list(self.store, prefix=prefix, offset=start) for item in batch
         ]
         return sorted(found)
+
+    def size(self, path: str) -> int | None:
+        """The size of an object; None when there is none."""
+        try:
+            if self.is_local:
+                return Path(self.url, path).stat().st_size
+            return obstore.head(self.store, path)["size"]
+        except (NotFoundError, FileNotFoundError):
+            return None
 
     def delete(self, paths: list[str]) -> None:
         for path in paths:

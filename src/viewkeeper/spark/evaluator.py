@@ -1,0 +1,142 @@
+"""The rounds of a recursion on Spark: every result is Parquet files under a name.
+
+Writing a result cuts its lineage and tells its size, so that plans stay as small as in the first round
+and Spark can broadcast what is small. `append` and `move` only rename files; one round costs one action
+per definition, and one more where its candidates are looked up in something large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame
+
+from viewkeeper.algebra.build import is_empty
+from viewkeeper.algebra.counts import consolidated, plain, weighted
+from viewkeeper.algebra.relations import Distinct, Reference, Relation, Scan
+from viewkeeper.algebra.schema import COUNT, Column
+from viewkeeper.algebra.walk import scans
+from viewkeeper.maintenance.evaluator import Derivation, absent, present
+from viewkeeper.maintenance.strata import references
+from viewkeeper.spark.engine import Engine, columns_of
+from viewkeeper.spark.read import Source
+from viewkeeper.sql.render import state_name
+from viewkeeper.storage.relation import DataFile
+
+RESULTS = "results"
+"""Folder of intermediate results; nothing names them after the refresh."""
+
+LARGE = 100_000
+"""Candidates are stored before they are looked up in more rows than this."""
+
+FILES = 32
+"""A result of more files than this is written anew as one."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """Rows under a name."""
+
+    columns: tuple[Column, ...]
+    files: tuple[DataFile, ...]
+
+    @property
+    def rows(self) -> int:
+        return sum(file.rows for file in self.files)
+
+
+@dataclass
+class SparkEvaluator:
+    """Runs plans over stored relations and results.
+
+    `types` are the stored columns of each definition. `prepared` makes a plan speak of relations as
+    they are stored, and of the results in `given`.
+    """
+
+    engine: Engine
+    source: Callable[[Scan], Source]
+    size: Callable[[Scan], int]
+    types: Mapping[str, tuple[Column, ...]]
+    prepared: Callable[[Relation], Relation]
+    given: Mapping[str, DataFrame]
+    results: dict[str, Result] = field(default_factory=dict)
+
+    def evaluate(self, plans: Mapping[str, Derivation]) -> Mapping[str, int]:
+        done = {name: self._evaluated(name, derivation) for name, derivation in plans.items()}
+        self.results |= done
+        return {name: result.rows for name, result in done.items()}
+
+    def append(self, name: str, more: str) -> None:
+        added, known = self.results[more], self.results.get(name)
+        if known is None:
+            self.results[name] = added
+            return
+        files = (*known.files, *added.files)
+        self.results[name] = Result(known.columns, files)
+        if len(files) > FILES:
+            frame = self._rows(name)
+            self.results[name] = Result(known.columns, self.engine.write(frame, RESULTS, known.rows))
+
+    def move(self, name: str, to: str) -> None:
+        self.results[to] = self.results.pop(name)
+
+    def drop(self, names: Iterable[str]) -> None:
+        for name in names:
+            self.results.pop(name, None)
+
+    def frame(self, explicit: Relation) -> DataFrame:
+        """The DataFrame of a plan with explicit counts."""
+        leaves = {state_name(scan): self.source(scan).frame for scan in scans(explicit)}
+        named = {name: self._rows(name) for name in references(explicit)}
+        return self.engine.plan(explicit, {**leaves, **named})
+
+    def _evaluated(self, name: str, derivation: Derivation) -> Result:
+        if derivation.signed:
+            return self._written(name, consolidated(weighted(self.prepared(derivation.candidates))))
+        compared = [rel for rel in (derivation.within, *derivation.without) if rel is not None]
+        if sum(self._size(rel) for rel in compared) <= LARGE:
+            return self._written(name, plain(self.prepared(derivation.relation)))
+        return self._looked_up(name, derivation)
+
+    def _looked_up(self, name: str, derivation: Derivation) -> Result:
+        """Candidates first; then only what is near them is read of the others."""
+        found = f"{name}_candidates"
+        self.results[found] = self._written(name, plain(Distinct(self.prepared(derivation.candidates))))
+        candidates: Relation = Reference(found, derivation.columns)
+        rel = candidates
+        if derivation.within is not None:
+            rel = present(rel, present(derivation.within, candidates))
+        for known in derivation.without:
+            rel = absent(rel, present(known, candidates))
+        result = self._written(name, plain(self.prepared(rel))) if self.results[found].rows else None
+        empty = self.results.pop(found)
+        return result or empty
+
+    def _written(self, name: str, explicit: Relation) -> Result:
+        frame = self._typed(name, self.frame(explicit))
+        return Result(columns_of(frame), () if is_empty(explicit) else self.engine.write(frame, RESULTS))
+
+    def _typed(self, name: str, frame: DataFrame) -> DataFrame:
+        """The types of the definition that the result belongs to: rounds must not widen them."""
+        owners = [definition for definition in self.types if name.startswith(f"{definition}__")]
+        columns = self.types[max(owners, key=len)] if owners else ()
+        wanted = {COUNT: "bigint", **{column.name: column.type for column in columns}}
+        casts = [
+            f"CAST(`{column}` AS {wanted[column]}) AS `{column}`"
+            if wanted.get(column, kind) != kind
+            else f"`{column}`"
+            for column, kind in frame.dtypes
+        ]
+        return frame.selectExpr(*casts)
+
+    def _size(self, rel: Relation) -> int:
+        """At most how many rows a plan compares with: those behind its leaves."""
+        stored = sum(self.size(scan) for scan in scans(rel))
+        return stored + sum(self.results[name].rows for name in references(rel) if name in self.results)
+
+    def _rows(self, name: str) -> DataFrame:
+        if name in self.given and name not in self.results:
+            return self.given[name]
+        result = self.results[name]
+        return self.engine.files(RESULTS, result.files, result.columns)

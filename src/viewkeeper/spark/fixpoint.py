@@ -1,0 +1,148 @@
+"""Runs the steps of a recursion: first evaluation, and maintenance by DRed or by levels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from viewkeeper.algebra.build import is_empty, minus, restricted_to
+from viewkeeper.algebra.counts import plain, weighted
+from viewkeeper.algebra.relations import Fixpoint, Reference, Relation, Scan, State
+from viewkeeper.algebra.schema import Column
+from viewkeeper.algebra.walk import rewrite
+from viewkeeper.maintenance.changes import Changes, SetDelta
+from viewkeeper.maintenance.dred import Abandoned, maintain
+from viewkeeper.maintenance.evaluator import Run, absent
+from viewkeeper.maintenance.levels import evaluate_levels, maintain_levels
+from viewkeeper.maintenance.recursive_strata import is_storable, stored_rows
+from viewkeeper.maintenance.seminaive import evaluate_fixpoint, unrolled
+from viewkeeper.maintenance.strategy import bound
+from viewkeeper.planning.steps import EvaluateFixpoint, MaintainFixpoint, delta_name
+from viewkeeper.spark.engine import columns_of
+from viewkeeper.spark.evaluator import SparkEvaluator
+from viewkeeper.storage.changes import net_effect
+
+if TYPE_CHECKING:
+    from viewkeeper.spark.execute import Execution
+
+FEW = 1000
+"""Overdeleting so many rows is never a reason to evaluate a recursion from scratch."""
+
+
+def run_evaluation(execution: Execution, step: EvaluateFixpoint) -> None:
+    """Writes every relation of a recursion anew."""
+    recursion = _Recursion(execution, step)
+    rows = recursion.from_scratch()
+    for name, relation in step.relations:
+        execution.write_main(relation, recursion.evaluator.frame(plain(rows[name])))
+
+
+def run_maintenance(execution: Execution, step: MaintainFixpoint) -> None:
+    """Appends its exact change to every relation of a recursion."""
+    recursion = _Recursion(execution, step)
+    changed = recursion.changed_by_set(step) if step.fixpoint.distinct else recursion.changed_by_level(step)
+    for name, relation in step.relations:
+        if is_empty(changed[name]):
+            execution.mark_unchanged(relation)
+        else:
+            execution.write_change(relation, recursion.evaluator.frame(changed[name]))
+
+
+def without_recursion(execution: Execution, rel: Relation, counted: frozenset[str], limit: int) -> Relation:
+    """A query at the new state with its recursions evaluated; it refers to their rows."""
+
+    def evaluated(node: Relation) -> Relation:
+        if not isinstance(node, Fixpoint) or not is_storable(node):
+            return node
+        recursion = _Recursion(execution, EvaluateFixpoint(node, (), limit, counted))
+        rows = restricted_to(recursion.from_scratch()[node.result], node.columns)
+        name = f"recursion_{len(execution.frames)}"
+        execution.frames[name] = recursion.evaluator.frame(plain(rows))
+        return Reference(name, node.columns)
+
+    return rewrite(rel, evaluated)
+
+
+@dataclass
+class _Recursion:
+    execution: Execution
+    step: EvaluateFixpoint | MaintainFixpoint
+
+    def __post_init__(self) -> None:
+        relations = self.execution.draft.relations
+        self.computed = self.step.computed if isinstance(self.step, MaintainFixpoint) else frozenset[str]()
+        self.evaluator = SparkEvaluator(
+            self.execution.engine,
+            self.execution.source,
+            self.execution.size,
+            {name: relations[relation].columns for name, relation in self.step.relations} or self._types(),
+            self._prepared,
+            self.execution.frames,
+        )
+        self.run = Run(self.evaluator, self.step.limit, self.execution.progress)
+        self.stored = stored_rows(self.step.fixpoint, self.step.relations)
+
+    def _prepared(self, rel: Relation) -> Relation:
+        """Counts where stored rows carry them, and changes that were computed read from there."""
+
+        def refer(node: Relation) -> Relation:
+            if isinstance(node, Scan) and node.at is State.DELTA and node.table in self.computed:
+                return Reference(delta_name(node.table), node.columns, counted=True)
+            return node
+
+        return rewrite(bound(rel, self.step.counted), refer)
+
+    def _types(self) -> dict[str, tuple[Column, ...]]:
+        """The types of definitions that are not stored anywhere."""
+        found = {}
+        for definition in self.step.fixpoint.definitions:
+            body = unrolled(replace(self.step.fixpoint, result=definition.name))
+            found[definition.name] = columns_of(self.execution.frame(plain(self._prepared(body))))
+        return found
+
+    def from_scratch(self) -> Mapping[str, Relation]:
+        """Every definition's rows over the new state."""
+        if self.step.fixpoint.distinct:
+            return evaluate_fixpoint(self.step.fixpoint, self.run)
+        return {self.step.fixpoint.result: evaluate_levels(self.step.fixpoint, self.run)}
+
+    def changed_by_set(self, step: MaintainFixpoint) -> dict[str, Relation]:
+        done = maintain(
+            step.fixpoint, self.stored, self._changes(step), self.run, step.before, self._enough(step)
+        )
+        if isinstance(done, Abandoned):
+            self.execution.recomputed += [relation for _, relation in step.relations]
+            deltas = self._compared(self.from_scratch())
+        else:
+            deltas = dict(done.deltas)
+        return {name: weighted(self._prepared(delta.signed)) for name, delta in deltas.items()}
+
+    def changed_by_level(self, step: MaintainFixpoint) -> dict[str, Relation]:
+        name = step.fixpoint.result
+        if step.before is not None:
+            change = minus(self.from_scratch()[name], self.stored[name])
+            return {name: net_effect(self._prepared(change))}
+        done = maintain_levels(step.fixpoint, self.stored[name], self._changes(step).changed, self.run)
+        return {name: net_effect(self._prepared(done.levels))}
+
+    def _compared(self, rows: Mapping[str, Relation]) -> dict[str, SetDelta]:
+        """The change that leads from what is stored to the given rows."""
+        return {
+            name: SetDelta(absent(now, self.stored[name]), absent(self.stored[name], now))
+            for name, now in rows.items()
+        }
+
+    def _changes(self, step: MaintainFixpoint) -> Changes:
+        """The changed inputs, as far as it is known by now which way they changed."""
+        tables = self.execution.draft.relations
+        quiet = {name for name in step.inserted if delta_name(name) in self.execution.empty}
+        growing = {name for name in step.deleted & self.computed if self.execution.only_gained(name)}
+        keys = {name: tables[name].key for name in step.inserted if tables[name].key}
+        return Changes(step.inserted - quiet, step.deleted - quiet - growing, {**keys, **dict(step.keys)})
+
+    def _enough(self, step: MaintainFixpoint) -> int | None:
+        if step.share is None:
+            return None
+        stored = sum(self.execution.size(rel) for rel in self.stored.values() if isinstance(rel, Scan))
+        return max(FEW, int(step.share * stored))
