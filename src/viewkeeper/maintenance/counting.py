@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 
 from viewkeeper.algebra.build import minus, union_all
-from viewkeeper.algebra.counts import weighted
+from viewkeeper.algebra.counts import plain, weighted
 from viewkeeper.algebra.expressions import Scalar, columns_of, rename_columns
 from viewkeeper.algebra.facts import is_linear
 from viewkeeper.algebra.relations import (
@@ -32,7 +32,8 @@ from viewkeeper.maintenance.aggregates import append_aggregate
 from viewkeeper.maintenance.program import visible_columns
 from viewkeeper.maintenance.recursive_strata import maintain_fixpoint
 from viewkeeper.maintenance.strategy import Batch, Reached, Stratum, View, bound
-from viewkeeper.maintenance.unfold import union_branches
+from viewkeeper.maintenance.top_k import buffered, maintain_buffer
+from viewkeeper.maintenance.unfold import branches, union_branches
 from viewkeeper.planning.steps import AppendLayer, Compute, Script, Step, delta_name
 from viewkeeper.report import Reason
 from viewkeeper.storage.changes import net_effect
@@ -83,6 +84,9 @@ def _changed_stratum(
     else:
         change = redefined_delta(before.query, stratum.query, work, batch)
         changed, only_from = changed | {stratum.name}, ()
+    if stratum.buffer is not None:
+        refilled = buffered(stratum.buffer, plain(bound(stratum.query, batch.counted)))
+        return maintain_buffer(stratum.name, stratum.buffer, change, refilled, only_from)
     steps: list[Step] = []
     if stratum.state is None:
         plan = net_effect(minimal(change))
@@ -168,9 +172,21 @@ def replaced_input(batch: Batch) -> Reason | None:
 
 def redefined(view: View) -> Reason | None:
     """A changed definition can be maintained where the same relations hold the same kind of rows."""
-    if view.before is None or _shape(view) == _shape(view.before):
+    if view.before is None:
         return None
-    return Reason("redefined", "The new definition stores other relations than the old one.")
+    if _shape(view) != _shape(view.before):
+        return Reason("redefined", "The new definition stores other relations than the old one.")
+    for stratum, before in zip(view.strata, view.before.strata, strict=True):
+        if stratum != before and not _rules(stratum) & _rules(before):
+            return Reason("redefined", f"No branch of the old definition of {stratum.name} is left.")
+    return None
+
+
+def _rules(stratum: Stratum) -> frozenset[Relation]:
+    """The branches of a stratum's union, of a recursion those of all its definitions."""
+    if stratum.fixpoint is not None:
+        return frozenset(rel for d in stratum.fixpoint.definitions for rel in branches(d.body))
+    return frozenset() if stratum.query is None else frozenset(union_branches(stratum.query))
 
 
 def _shape(view: View) -> list[object]:

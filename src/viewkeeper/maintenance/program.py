@@ -27,6 +27,7 @@ from viewkeeper.algebra.relations import (
     Project,
     Relation,
     Scan,
+    TopK,
 )
 from viewkeeper.algebra.walk import children, with_children
 from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState, aggregate_state
@@ -39,6 +40,7 @@ from viewkeeper.maintenance.recursive_strata import (
     recursive_strata,
 )
 from viewkeeper.maintenance.strategy import Stratum
+from viewkeeper.maintenance.top_k import buffer_of
 from viewkeeper.sql.render import render_expression
 from viewkeeper.storage.layers import parsed_expression
 from viewkeeper.storage.relation import MergeSpec, Operator
@@ -58,6 +60,8 @@ class _Strata:
         inner = self.inside(rel)
         if isinstance(inner, Fixpoint):
             return self._recursion(inner)
+        if isinstance(inner, TopK):
+            return self._first_rows(inner)
         aggregate = _as_aggregate(inner)
         state = aggregate_state(aggregate) if aggregate is not None else None
         if state is None:
@@ -66,6 +70,15 @@ class _Strata:
         visible = _derived(state, same(state.aggregate.columns))
         self.found.append(Stratum(name, state.aggregate.child, state, merge_spec(state, visible)))
         return Scan(name, visible_columns(state.aggregate))
+
+    def _first_rows(self, top: TopK) -> Relation:
+        """A TopK over its buffer; one that shows very many rows keeps none."""
+        buffer = buffer_of(top)
+        if buffer is None:
+            return top
+        name = f"__{self.view}_{len(self.found) + 1}"
+        self.found.append(Stratum(name, top.child, buffer=buffer))
+        return replace(top, child=Scan(name, columns_unknown(top.columns)))
 
     def inside(self, rel: Relation) -> Relation:
         if isinstance(rel, Fixpoint):

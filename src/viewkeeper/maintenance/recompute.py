@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from viewkeeper.algebra.counts import plain
+from viewkeeper.algebra.relations import Relation
 from viewkeeper.maintenance.program import stored_query
 from viewkeeper.maintenance.recursive_strata import evaluate_fixpoint
 from viewkeeper.maintenance.strategy import Batch, Stratum, View, bound
+from viewkeeper.maintenance.top_k import buffered
 from viewkeeper.planning.steps import ReplaceMain, Script, Step
 from viewkeeper.report import Reason
 
@@ -38,5 +40,11 @@ def recomputed(stratum: Stratum, sql: str, counted: frozenset[str]) -> ReplaceMa
     if stratum.query is None:
         return ReplaceMain(stratum.name, None, sql, "Q at the new state")
     source = bound(stratum.query, counted)
-    plan = plain(source) if stratum.state is None else plain(stored_query(stratum, source))
-    return ReplaceMain(stratum.name, plan, sql, "Q at the new state")
+    return ReplaceMain(stratum.name, plain(_stored(stratum, source)), sql, "Q at the new state")
+
+
+def _stored(stratum: Stratum, source: Relation) -> Relation:
+    """What a stratum stores, computed from all rows of its input."""
+    if stratum.buffer is not None:
+        return buffered(stratum.buffer, plain(source))
+    return source if stratum.state is None else stored_query(stratum, source)

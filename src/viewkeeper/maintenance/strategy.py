@@ -17,6 +17,7 @@ from viewkeeper.algebra.schema import Column
 from viewkeeper.algebra.walk import base_tables, rewrite
 from viewkeeper.delta.aggregate_state import AggregateState
 from viewkeeper.maintenance.evaluator import ITERATION_LIMIT
+from viewkeeper.maintenance.top_k import Buffer
 from viewkeeper.planning.steps import Script, delta_name
 from viewkeeper.report import Reason
 from viewkeeper.storage.relation import MergeSpec
@@ -29,7 +30,8 @@ class Stratum:
     A stratum is a bag, the state of an aggregate, or a definition of a recursion. Of an aggregate,
     `query` is its input, `state` says what is stored, and `merge` how changes merge. Of a recursion,
     `query` is the fixpoint and `relations` says where each of its definitions is stored; definitions
-    of one recursion are strata next to each other. `query` is None where the view's SQL has no plan.
+    of one recursion are strata next to each other. `buffer`: only the first rows of `query` are
+    stored. `query` is None where the view's SQL has no plan.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Stratum:
     state: AggregateState | None = None
     merge: MergeSpec | None = None
     relations: tuple[tuple[str, str], ...] = ()
+    buffer: Buffer | None = None
 
     @property
     def fixpoint(self) -> Fixpoint | None:

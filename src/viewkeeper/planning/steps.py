@@ -55,6 +55,7 @@ class ReplaceMain:
     plan: Relation | None
     sql: str
     note: str = ""
+    only_from: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ def flag(result: str, column: str) -> str:
 def is_needed(step: Step, empty: frozenset[str]) -> bool:
     """Whether a step can have an effect, when some results turned out to be empty."""
     match step:
-        case ReplaceMain() | EvaluateFixpoint():
+        case EvaluateFixpoint():
             return True
-        case Compute() | AppendLayer() | MaintainFixpoint():
+        case Compute() | AppendLayer() | ReplaceMain() | MaintainFixpoint():
             return not step.only_from or not empty.issuperset(step.only_from)

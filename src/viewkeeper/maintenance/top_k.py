@@ -1,0 +1,166 @@
+"""ORDER BY … LIMIT with the state that makes it cheap: a few more rows than are shown.
+
+A buffer holds the first rows of the input, K shown ones and some to spare. It is a prefix of the
+input's order, or all of it (`__complete`). With b its last row:
+
+    kept = rows of (buffer ⊎ ΔR) that stand at or before b, or all when it was complete
+    buffer ← kept                       while it holds K rows or is complete
+    buffer ← the first rows of R_new    when deletions left fewer than K
+
+So a batch reads the buffer and its own rows; the input is read only when the spare rows are used
+up. Rows that tie are ordered by all their columns, so that the answer is exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from viewkeeper.algebra.build import minus, projected, restricted_to
+from viewkeeper.algebra.counts import plain, weighted
+from viewkeeper.algebra.expressions import Named, Scalar, and_, column, equal, function, literal, or_, same
+from viewkeeper.algebra.relations import (
+    Aggregate,
+    Bound,
+    Consolidate,
+    Expand,
+    Filter,
+    Project,
+    Reference,
+    Relation,
+    Scan,
+    State,
+    TopK,
+    UnionAll,
+    Window,
+)
+from viewkeeper.algebra.schema import COUNT, Column
+from viewkeeper.planning.steps import Compute, ReplaceMain, Step, flag
+
+COMPLETE = "__complete"
+SHORT = "__short"
+_STORED, _WHOLE, _PLACE, _LAST = "__stored", "__whole", "__place", "__last"
+LARGEST = 10_000
+"""Limits above this keep no buffer."""
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """How many rows a TopK shows, skipped ones included, and in which order."""
+
+    order: tuple[exp.Ordered, ...]
+    shown: int
+
+    @property
+    def size(self) -> int:
+        return 2 * self.shown + 50
+
+
+def buffer_of(top: TopK) -> Buffer | None:
+    shown = top.limit + top.offset
+    return Buffer(top.order, shown) if 0 < shown <= LARGEST else None
+
+
+def buffered(buffer: Buffer, rows: Relation, whole: Scalar | None = None) -> Relation:
+    """The first rows of `rows`, and whether these are all; `whole`: whether `rows` is all of R."""
+    names = tuple(name for name in rows.columns if name != _WHOLE)
+    one_more = TopK(rows, buffer.order, buffer.size + 1)
+    counted = Window(one_more, (), (Named("__n", _over(function("count", exp.Star()))),))
+    fits: Scalar = exp.LTE(this=column("__n"), expression=literal(buffer.size))
+    complete = fits if whole is None else and_(fits, whole)
+    return TopK(Project(counted, (*same(names), Named(COMPLETE, complete))), buffer.order, buffer.size)
+
+
+def maintain_buffer(
+    name: str, buffer: Buffer, change: Relation, refilled: Relation, only_from: tuple[str, ...]
+) -> list[Step]:
+    """The steps that bring a buffer up to date; `refilled` is the buffer from all of R_new."""
+    names = change.columns
+    kept = Reference(f"{name}__kept", (*names, COUNT, _WHOLE, SHORT))
+    rows = Filter(kept, exp.GT(this=column(COUNT), expression=literal(0)))
+    copies = Expand(restricted_to(rows, (*names, _WHOLE, COUNT)))
+    plan = buffered(buffer, copies, equal(column(_WHOLE), literal(1)))
+    return [
+        Compute(kept.name, _kept(name, buffer, change), "buffer ⊎ Δ", True, only_from, flags=(SHORT,)),
+        ReplaceMain(name, plan, "", "the first rows, from the buffer and the change", only_from),
+        ReplaceMain(name, plain(refilled), "", "the spare rows are used up", (flag(kept.name, SHORT),)),
+        Compute(f"{name}__delta", _change(name, names), f"Δ({name})", True, only_from),
+    ]
+
+
+def stored_columns(names: tuple[str, ...]) -> tuple[Bound, ...]:
+    return tuple(Bound(name, Column(name, "unknown")) for name in names)
+
+
+def _change(name: str, names: tuple[str, ...]) -> Relation:
+    """What became of the buffer: both of its states are small."""
+    bound = stored_columns(names)
+    return weighted(Consolidate(minus(Scan(name, bound, State.NEW), Scan(name, bound, State.OLD))))
+
+
+def _kept(name: str, buffer: Buffer, change: Relation) -> Relation:
+    """The candidates that stay, and a row of count 0 that says whether they are too few."""
+    placed = _placed(name, buffer, change)
+    stays = and_(
+        exp.GT(this=column(COUNT), expression=literal(0)),
+        exp.paren(or_(equal(column(_WHOLE), literal(1)), _before_last())),
+    )
+    total = function("coalesce", function("sum", _when(stays, column(COUNT))), literal(0))
+    too_few = exp.LT(this=total, expression=literal(buffer.shown))
+    cut = exp.LT(this=function("min", column(_WHOLE)), expression=literal(1))
+    short = Aggregate(placed, (), (Named(SHORT, _flag(and_(too_few, cut))),))
+    names = (*change.columns, COUNT, _WHOLE)
+    rows = Project(Filter(placed, stays), (*same(names), Named(SHORT, literal(0))))
+    nothing = [Named(column_name, exp.null()) for column_name in change.columns]
+    zero = Named(COUNT, exp.cast(literal(0), "bigint"))
+    sentinel = Project(short, (*nothing, zero, Named(_WHOLE, literal(0)), *same((SHORT,))))
+    return UnionAll((rows, sentinel))
+
+
+def _before_last() -> Scalar:
+    return exp.LTE(this=column(_PLACE), expression=column(_LAST))
+
+
+def _placed(name: str, buffer: Buffer, change: Relation) -> Relation:
+    """Stored and changed rows, each once, with their places and that of the last stored one."""
+    names = change.columns
+    stored = Scan(name, stored_columns((*names, COMPLETE)), State.OLD)
+    own = (Named(COUNT, exp.cast(literal(1), "bigint")), Named(_STORED, literal(1)))
+    whole = Named(_WHOLE, _flag(column(COMPLETE)))
+    theirs = (*same((COUNT,)), Named(_STORED, literal(0)), Named(_WHOLE, literal(1)))
+    both = UnionAll(
+        (Project(stored, (*same(names), *own, whole)), projected(weighted(change), (*same(names), *theirs)))
+    )
+    totals = (
+        Named(COUNT, function("sum", column(COUNT))),
+        Named(_STORED, function("max", column(_STORED))),
+        Named(_WHOLE, function("min", column(_WHOLE))),
+    )
+    each = Aggregate(both, same(names), totals)
+    place = Named(_PLACE, _over(exp.RowNumber(), total_order(buffer.order, names)))
+    placed = Window(each, (), (place, Named("__all", _over(function("min", column(_WHOLE))))))
+    last = _over(function("max", _when(equal(column(_STORED), literal(1)), column(_PLACE))))
+    beside = Window(placed, (), (Named(_LAST, last),))
+    outputs = (*same((*names, COUNT, _PLACE, _LAST)), Named(_WHOLE, column("__all")))
+    return Project(beside, outputs)
+
+
+def total_order(order: tuple[exp.Ordered, ...], names: tuple[str, ...]) -> list[exp.Ordered]:
+    """The given order, and all other columns after it, so that only equal rows tie."""
+    given = {item.this for item in order}
+    ties = [exp.Ordered(this=column(n), nulls_first=True) for n in names if column(n) not in given]
+    return [*(item.copy() for item in order), *ties]
+
+
+def _over(call: Scalar, order: list[exp.Ordered] | None = None) -> Scalar:
+    ordering = exp.Order(expressions=order) if order else None
+    return exp.Window(this=call, partition_by=[], order=ordering)
+
+
+def _when(condition: Scalar, value: Scalar) -> Scalar:
+    return exp.Case(ifs=[exp.If(this=condition.copy(), true=value.copy())])
+
+
+def _flag(condition: Scalar) -> Scalar:
+    return exp.Case(ifs=[exp.If(this=condition.copy(), true=literal(1))], default=literal(0))
