@@ -59,6 +59,8 @@ def _from_path(spark: SparkSession, path: str) -> DataFrame:
 
 
 def _from_rows(spark: SparkSession, rows: list[Any], columns: Sequence[Column] | None) -> DataFrame:
+    if columns is None and rows and isinstance(rows[0], Mapping):
+        return spark.createDataFrame(pa.Table.from_pylist(rows))
     if columns is None:
         return spark.createDataFrame(rows)
     if rows and isinstance(rows[0], Mapping):
