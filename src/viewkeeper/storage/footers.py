@@ -82,7 +82,7 @@ def _range_of_column(metadata: pq.FileMetaData, index: int) -> tuple[Any, Any] |
         if statistics is None:
             return None
         if not statistics.has_min_max:
-            if statistics.null_count == chunk.num_values + (statistics.null_count or 0):
+            if statistics.null_count == chunk.num_values:
                 continue
             return None
         least, greatest = statistics.min, statistics.max
