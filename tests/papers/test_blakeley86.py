@@ -128,10 +128,13 @@ def _in_order(rel: Relation) -> list:
 
 
 def test_truth_table_only_rows_of_changed_relations_and_n_terms_instead_of_2_to_the_n() -> None:
-    """r1 and r2 change: the paper computes rows 3, 5 and 7; new states to the left make two terms of them."""
+    """r1 and r2 change: the paper computes rows 3, 5 and 7; new states to the left make two terms of them.
+
+    Each term begins at its delta.
+    """
     db = Example(r1="a int, b int", r2="b int, c int", r3="c int, d int")
     view = three_way(db)
-    assert terms(delta(view, frozenset({"r3"}))) == {"r1:new r2:new r3:delta"}
+    assert terms(delta(view, frozenset({"r3"}))) == {"r3:delta r2:new r1:new"}
     both = delta(view, frozenset({"r1", "r2"}))
     assert {scan.table for scan in scans(both) if scan.at is State.DELTA} == {"r1", "r2"}
     rows_3_5_7 = [("r1",), ("r2",), ("r1", "r2")]

@@ -11,6 +11,7 @@ from viewkeeper.algebra.relations import Aggregate, Distinct, JoinKind, Relation
 from viewkeeper.algebra.walk import scans, with_children
 from viewkeeper.delta import delta, old
 from viewkeeper.delta.join import delta_inner_join
+from viewkeeper.delta.join_block import join_block
 from viewkeeper.delta.states import Input
 
 LINK = frozenset({"link"})
@@ -53,10 +54,10 @@ def test_example_1_1_counts_tell_which_tuples_lose_their_last_derivation() -> No
 
 
 def test_example_4_1_delta_rules_d1_and_d2() -> None:
-    """Δ(link) & link ⊎ link^ν & Δ(link): two terms, the old state to the right, the new to the left."""
+    """Δ(link) & link ⊎ link^ν & Δ(link): two terms, each joined from its delta on; old after, new before it."""
     db = Example(link="s string, d string")
     states = [[scan.at for scan in scans(term)] for term in delta_rules(hop(db))]
-    assert states == [[State.DELTA, State.OLD], [State.NEW, State.DELTA]]
+    assert states == [[State.DELTA, State.OLD], [State.DELTA, State.NEW]]
 
 
 def test_example_4_2_hop_and_tri_hop_with_duplicates() -> None:
@@ -80,10 +81,10 @@ def test_example_4_2_delta_rules_of_the_second_stratum() -> None:
     join = joined(hops, link, JoinKind.INNER, equal(column(hops.columns[1]), column("s5")))
     left = Input(old(hops, LINK), hops, delta(hops, LINK))
     right = Input(old(link, LINK), link, delta(link, LINK))
-    rules = delta_inner_join(join, left, right)
+    rules = delta_inner_join(join_block(join), (left, right))
     ends = (Named("x", column(hops.columns[0])), Named("y", column("d5")))
     nothing = Input(old(link, LINK), link, delta(link, frozenset()))
-    first = delta_inner_join(join, left, nothing)
+    first = delta_inner_join(join_block(join), (left, nothing))
     assert db.value(projected(first, ends)) == pairs("ah*-1 ag")
     assert db.value(projected(rules, ends)) == pairs("ah*-1 ag")
 

@@ -1,87 +1,69 @@
-"""Inner joins as SQL means them: any number of inputs, and conditions that hold between them.
+"""Nested inner joins as one join of any number of inputs, with the conditions between them.
 
-    σ_{a=c ∧ b>0}((A × B) ⋈_{b=d} C)   =   inputs A, σ_{b>0}(B), C;  conditions a = c, b = d
+    (A × B) ⋈_{a=c ∧ b=d} C   =   inputs A, B, C;  conditions a = c, b = d
 
-Nested joins and the filters above them are one block, whose inputs may be joined in any order. A delta
-is joined first, then what is connected with it: so few rows are looked up and never a product is made.
+The inputs may be joined in any order. A delta comes first, then what is connected with it: few rows are
+looked up at a time, and no product is made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from viewkeeper.algebra.build import filtered, joined
 from viewkeeper.algebra.expressions import Scalar, columns_of, conjunction, conjuncts
-from viewkeeper.algebra.relations import Filter, Join, JoinKind, Relation
+from viewkeeper.algebra.relations import Join, JoinKind, Relation
 from viewkeeper.delta.equalities import equalities
 from viewkeeper.delta.restrict import partners_of_left
 
 
 @dataclass(frozen=True)
 class JoinBlock:
-    """The inputs of nested inner joins, and the conditions between several of them."""
+    """The inputs of nested inner joins, and their conditions."""
 
     inputs: tuple[Relation, ...]
     conditions: tuple[Scalar, ...]
     columns: tuple[str, ...]
 
-    def next_to(self, start: Relation, others: Iterable[int], preferred: Iterable[int] = ()) -> int:
-        """Which input to join next: one that an equality connects, rather a preferred one."""
-        others, wished = tuple(others), set(preferred)
-        near = [number for number in others if self._is_connected(start, self.inputs[number])]
-        return next((number for number in near if number in wished), (near or others)[0])
+    def order(self, changed: Sequence[int]) -> list[int]:
+        """All inputs: a changed one first, then what is connected with those before, changed ones early."""
+        found, rest = [changed[0]], [n for n in range(len(self.inputs)) if n != changed[0]]
+        while rest:
+            columns = tuple(name for number in found for name in self.inputs[number].columns)
+            rest.remove(number := self.next_to(columns, rest, changed))
+            found.append(number)
+        return found
 
-    def _is_connected(self, start: Relation, other: Relation) -> bool:
-        both = {*start.columns, *other.columns}
-        usable = conjunction(part for part in self.conditions if columns_of(part) <= both)
-        return bool(equalities(usable, start.columns, other.columns))
+    def next_to(self, columns: Sequence[str], others: Sequence[int], preferred: Sequence[int] = ()) -> int:
+        """Which input to join next: one that an equality connects, rather a preferred one."""
+        near = [number for number in others if self._is_connected(columns, self.inputs[number])]
+        return next((number for number in near if number in preferred), (near or others)[0])
+
+    def _is_connected(self, columns: Sequence[str], other: Relation) -> bool:
+        on = conjunction(self._decidable(columns, other.columns))
+        return bool(equalities(on, columns, other.columns))
 
     def join(self, few: Relation, other: Relation) -> Relation:
         """The few rows joined with an input, on every condition that becomes decidable."""
-        both = {*few.columns, *other.columns}
-        on = conjunction(
-            part
-            for part in self.conditions
-            if columns_of(part) <= both
-            and not columns_of(part) <= set(few.columns)
-            and not columns_of(part) <= set(other.columns)
-        )
+        on = conjunction(self._decidable(few.columns, other.columns))
         return joined(few, partners_of_left(other, few, on), JoinKind.INNER, on)
 
-
-def is_block(rel: Relation) -> bool:
-    """Whether nested inner joins begin here, filtered or not."""
-    while isinstance(rel, Filter):
-        rel = rel.child
-    return isinstance(rel, Join) and rel.kind is JoinKind.INNER
+    def _decidable(self, some: Sequence[str], others: Sequence[str]) -> list[Scalar]:
+        before, more = set(some), set(others)
+        used = ((part, columns_of(part)) for part in self.conditions)
+        return [part for part, names in used if names & more and names <= before | more]
 
 
-def join_block(rel: Relation) -> JoinBlock:
-    """The block of an inner join; conditions on one input become filters of it."""
-    inputs, conditions = _flattened(rel)
-    between, own = [], [list[Scalar]() for _ in inputs]
-    for part in conditions:
-        place = _owner(part, inputs)
-        if place is None:
-            between.append(part)
-        else:
-            own[place].append(part)
-    placed = (filtered(each, conjunction(parts)) for each, parts in zip(inputs, own, strict=True))
-    return JoinBlock(tuple(placed), tuple(between), rel.columns)
+def join_block(join: Join) -> JoinBlock:
+    """The block of nested inner joins, each with the conditions between its sides."""
+    inputs, conditions = _flattened(join)
+    constant = conjunction(part for part in conditions if not columns_of(part))
+    return JoinBlock((filtered(inputs[0], constant), *inputs[1:]), tuple(conditions), join.columns)
 
 
 def _flattened(rel: Relation) -> tuple[list[Relation], list[Scalar]]:
-    if isinstance(rel, Filter) and is_block(rel):
-        inputs, conditions = _flattened(rel.child)
-        return inputs, [*conditions, *conjuncts(rel.condition)]
-    if isinstance(rel, Join) and rel.kind is JoinKind.INNER:
-        left, right = _flattened(rel.left), _flattened(rel.right)
-        return [*left[0], *right[0]], [*left[1], *right[1], *conjuncts(rel.on)]
-    return [rel], []
-
-
-def _owner(part: Scalar, inputs: Sequence[Relation]) -> int | None:
-    """The only input that a condition is about; a condition about none may stand anywhere."""
-    used = columns_of(part)
-    return next((n for n, rel in enumerate(inputs) if used <= set(rel.columns)), None)
+    if not isinstance(rel, Join) or rel.kind is not JoinKind.INNER:
+        return [rel], []
+    left, right = _flattened(rel.left), _flattened(rel.right)
+    return [*left[0], *right[0]], [*left[1], *right[1], *conjuncts(rel.on)]

@@ -22,6 +22,7 @@ from viewkeeper.algebra.expressions import (
     replace_columns,
     same_or_both_null,
 )
+from viewkeeper.algebra.placement import placed
 from viewkeeper.algebra.relations import (
     Affected,
     Aggregate,
@@ -110,6 +111,8 @@ def _pushed(rel: Relation, keys: Relation, pairs: Pairs) -> Relation:
     match rel:
         case Scan() | Reference() | Values() | Fixpoint() | TopK() | Expand():
             return _semi_join(rel, keys, pairs)
+        case Filter() if (better := placed(rel)) != rel:
+            return _pushed(better, keys, pairs)
         case Filter() | Negate() | Consolidate() | Distinct() | Affected():
             return with_children(rel, (_pushed(rel.child, keys, pairs),))
         case UnionAll() | Difference() | Intersection():

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import assert_never
 
 from viewkeeper.algebra.build import empty
+from viewkeeper.algebra.placement import placed
 from viewkeeper.algebra.relations import (
     Affected,
     Aggregate,
@@ -43,7 +44,7 @@ from viewkeeper.delta.difference import delta_set_operation
 from viewkeeper.delta.distinct import delta_distinct
 from viewkeeper.delta.fixpoint import refuse_fixpoint
 from viewkeeper.delta.join import delta_inner_join
-from viewkeeper.delta.join_block import is_block, join_block
+from viewkeeper.delta.join_block import join_block
 from viewkeeper.delta.linear import delta_linear, delta_scan
 from viewkeeper.delta.outer_join import as_inner_and_anti
 from viewkeeper.delta.semi_join import delta_semi_join
@@ -59,7 +60,9 @@ def delta(rel: Relation, changed: frozenset[str]) -> Relation:
     match rel:
         case Scan():
             return delta_scan(rel)
-        case Filter() | Join(kind=JoinKind.INNER) if is_block(rel):
+        case Filter() | Join(kind=JoinKind.INNER) if (better := placed(rel)) != rel:
+            return delta(better, changed)
+        case Join(kind=JoinKind.INNER):
             block = join_block(rel)
             return delta_inner_join(block, _inputs(block.inputs, changed))
         case Filter() | Project() | Lateral() | UnionAll() | Negate() | Consolidate():

@@ -1,0 +1,55 @@
+"""Conditions where they belong: at the join or the input that they are about.
+
+    σ_{a=b ∧ c>0}((A × B) ⋉ C)   →   (A ⋈_{a=b} σ_{c>0}(B)) ⋉ C
+
+FROM a, b WHERE … puts every condition above a product. Spark sinks them by itself, but the rules of `delta/`
+look at joins: a join must know what its inputs have in common, or it shares products of whole tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from viewkeeper.algebra.build import filtered
+from viewkeeper.algebra.expressions import Scalar, column, columns_of, conjunction, conjuncts, replace_columns
+from viewkeeper.algebra.relations import Filter, Join, JoinKind, Project, Relation
+
+_KEEPS_LEFT = (JoinKind.SEMI, JoinKind.ANTI, JoinKind.LEFT)
+
+
+def placed(rel: Filter | Join) -> Relation:
+    """A filter, or an inner join, with its conditions as deep as they mean the same."""
+    return _sunk(rel, ())
+
+
+def _sunk(rel: Relation, parts: Sequence[Scalar]) -> Relation:
+    match rel:
+        case Filter():
+            return _sunk(rel.child, (*conjuncts(rel.condition), *parts))
+        case Join(kind=JoinKind.INNER):
+            everything = (*conjuncts(rel.on), *parts)
+            left, others = _about(everything, rel.left.columns)
+            right, between = _about(others, rel.right.columns)
+            return Join(_sunk(rel.left, left), _sunk(rel.right, right), rel.kind, conjunction(between))
+        case Join() if rel.kind in _KEEPS_LEFT:
+            left, above = _about(parts, rel.left.columns)
+            return filtered(replace(rel, left=_sunk(rel.left, left)), conjunction(above))
+        case Project():
+            copies = {output.name: column(output.expr.name) for output in rel.outputs if output.is_column}
+            below, above = _about(parts, copies)
+            moved = tuple(replace_columns(part, copies) for part in below)
+            return filtered(replace(rel, child=_sunk(rel.child, moved)), conjunction(above))
+        case _:
+            return filtered(rel, conjunction(parts))
+
+
+def _about(parts: Iterable[Scalar], names: Iterable[str]) -> tuple[list[Scalar], list[Scalar]]:
+    """The conditions that are about these columns only, and the others."""
+    known = set(names)
+    mine: list[Scalar] = []
+    others: list[Scalar] = []
+    for part in parts:
+        used = columns_of(part)
+        (mine if used and used <= known else others).append(part)
+    return mine, others
