@@ -21,6 +21,9 @@ from tests.tpch.queries import QUERIES
 from viewkeeper.warehouse import Warehouse
 
 BUCKETS = 10_000
+FRACTION = "0.0100000000"
+"""Of Q11: it depends on the scale factor."""
+
 KEYS = {"orders": "o_orderkey", "lineitem": "l_orderkey"}
 SLOWEST, TOTAL = 1.2, 1 / 3
 
@@ -50,7 +53,8 @@ def run(scale: float) -> Table:
     table = Table("tpch", "recomputation")
     with spark_session("3g") as spark, scratch() as folder:
         generate(folder, scale)
-        queries = {name: text.replace("0.0100000000", f"{0.0001 / scale:.10f}") for name, text in QUERIES.items()}
+        fraction = f"{0.0001 / scale:.10f}"
+        queries = {name: text.replace(FRACTION, fraction) for name, text in QUERIES.items()}
         wh = _warehouse(spark, folder, queries)
         _change(wh, folder, WARM_UP)
         wh.refresh(policy="incremental")
