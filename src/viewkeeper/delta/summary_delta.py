@@ -21,7 +21,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from viewkeeper.algebra.build import filtered, joined, projected, renamed, restricted_to
-from viewkeeper.algebra.counts import consolidated, is_counted, weighted
+from viewkeeper.algebra.counts import consolidated, is_counted, plain, weighted
 from viewkeeper.algebra.expressions import (
     Named,
     Scalar,
@@ -58,10 +58,32 @@ def summary_delta(state: AggregateState, delta: Relation) -> Relation:
 def full_state(state: AggregateState, source: Relation) -> Relation:
     """The state computed from all rows: everything is inserted, nothing lost.
 
-    Rows that a signed log took back are not there: a sum of nothing is NULL, not 0.
+    Rows that a signed log took back are not there: a sum of nothing is NULL, not 0. Where no rows carry
+    counts, SQL's own functions give the state.
     """
+    if not is_counted(source):
+        return _aggregated(state, plain(source))
     everything = _summed_up(state, _prepared(state, source, net=True))
     return restricted_to(_alive(state, everything), state.columns)
+
+
+def _aggregated(state: AggregateState, rows: Relation) -> Relation:
+    """The state of rows that each count once."""
+    totals = [Named(name, _call(part)) for part, name in state.names if not part.is_extreme]
+    total: Relation = Aggregate(rows, state.aggregate.keys, tuple(totals))
+    if state.extremes:
+        prepared = _prepared(state, rows, net=False)
+        for argument in dict.fromkeys(part.argument for part in state.extremes):
+            parts = tuple(part for part in state.extremes if part.argument == argument)
+            total = _beside(total, _extremes(state, prepared, parts), state.keys)
+    return projected(total, (_counted(state, name) for name in state.columns))
+
+
+def _call(part: Part) -> Scalar:
+    """The function of SQL that gives a piece of state."""
+    if part.argument is None:
+        return function("count", exp.Star())
+    return function("sum" if part.kind is Kind.SUM else "count", part.argument)
 
 
 def _summed_up(state: AggregateState, prepared: Relation) -> Relation:
