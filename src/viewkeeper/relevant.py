@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from viewkeeper.algebra.expressions import Scalar, conjuncts
+from viewkeeper.algebra.expressions import Scalar, conjuncts, or_
+from viewkeeper.algebra.walk import base_tables
 from viewkeeper.maintenance.irrelevant_updates import Relevance, explained_relevance
 from viewkeeper.maintenance.strategy import Batch, View
 from viewkeeper.spark.relevance import Question, relevant_rows
@@ -62,8 +63,19 @@ def _is_present(part: Scalar, nulls: set[str]) -> bool:
 
 
 def view_relevance(view: View, table: str) -> Relevance | None:
-    """Which changes of a table may matter to a view; None where that cannot be said."""
-    return None if view.query is None else explained_relevance(view.query, table)
+    """Which changes of a table may matter to a view or to its state; None where that cannot be said.
+
+    Each stratum is asked by itself: state must be exact even where the view does not show it.
+    """
+    queries = [s.query for s in view.strata if s.query is not None and table in base_tables(s.query)]
+    if view.query is None or not queries:
+        return None
+    found = [explained_relevance(query, table) for query in queries]
+    if any(one.drops_nothing for one in found):
+        return None
+    some = [one for one in found if not one.drops_everything]
+    condition = or_(*(one.filter for one in some)) if some else exp.false()
+    return Relevance(table, tuple(o for one in found for o in one.occurrences), condition)
 
 
 def _undecided(filters: Mapping[Question, Scalar]) -> dict[Question, Scalar]:
