@@ -1,0 +1,67 @@
+"""A whole life of a warehouse on a given kind of session; prints what it found as JSON.
+
+script.py PATH connect | cluster
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from pyspark.sql import SparkSession
+
+import viewkeeper as vk
+
+SMALL = {
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.log.level": "OFF",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+
+
+def session(kind: str) -> SparkSession:
+    builder = SparkSession.builder
+    builder = builder.remote("local[2]") if kind == "connect" else builder.master("local-cluster[2,1,1024]")
+    for name, value in SMALL.items():
+        builder = builder.config(name, value)
+    if kind == "cluster":
+        builder = builder.config("spark.driver.memory", "512m").config("spark.executor.memory", "512m")
+    return builder.getOrCreate()
+
+
+def life(warehouse: vk.Warehouse) -> dict[str, object]:
+    warehouse.create_table("stores", [{"id": 1, "city": "a"}, {"id": 2, "city": "b"}], key=["id"])
+    warehouse.sql("CREATE TABLE pos (store BIGINT, qty INT, price DECIMAL(8,2), day DATE)")
+    warehouse.sql("INSERT INTO pos VALUES (1, 5, 1.5, DATE'2024-01-01'), (2, NULL, 2, NULL)")
+    warehouse.create_view(
+        "sales", "SELECT city, SUM(qty) AS q, MIN(day) AS d FROM pos JOIN stores ON store = id GROUP BY city"
+    )
+    warehouse.create_view("cities", "SELECT COUNT(*) AS n FROM (SELECT DISTINCT city FROM sales WHERE q > 0)")
+    with warehouse.transaction() as t:
+        t.insert("pos", [(2, 7, None, None), (2, 1, None, None)])
+        t.delete("pos", warehouse.sql("SELECT * FROM pos WHERE store = 1"))
+        t.update("stores", [{"id": 2, "city": "c"}])
+    report = warehouse.refresh(policy="strict")
+    warehouse.compact()
+    return {
+        "strategies": [entry.strategy for entry in report],
+        "sales": [list(row) for row in warehouse.table("sales").collect()],
+        "cities": [list(row) for row in warehouse.table("cities").collect()],
+        "verified": [bool(warehouse.verify(name)) for name in ("sales", "cities")],
+    }
+
+
+def main() -> None:
+    path, kind = sys.argv[1:]
+    spark = session(kind)
+    found = life(vk.open(path, spark=spark))
+    found["session"] = f"{type(spark).__module__}"
+    print(json.dumps(found, default=str))
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

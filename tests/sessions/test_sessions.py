@@ -1,0 +1,90 @@
+"""Every kind of Spark session: classic, Connect, executors in other processes; and nothing leaks into it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import viewkeeper as vk
+from tests.warehouse.rows import bag, rows
+from viewkeeper.spark.session import ENGINE_SETTINGS
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = Path(__file__).with_name("script.py")
+
+
+def life(path: Path, kind: str) -> dict[str, Any]:
+    """Runs the script in a process of its own, since one process has one kind of session."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
+    environment = {**own, "PYTHONPATH": str(ROOT / "src"), "SPARK_LOCAL_IP": "127.0.0.1"}
+    command = [sys.executable, str(SCRIPT), str(path), kind]
+    done = subprocess.run(
+        command, check=False, capture_output=True, text=True, timeout=800, env=environment, cwd=path.parent
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return dict(json.loads(done.stdout.strip().splitlines()[-1]))
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    ("kind", "module"), [("connect", "pyspark.sql.connect.session"), ("cluster", "pyspark.sql.session")]
+)
+def test_a_warehouse_lives_on_any_session(tmp_path: Path, kind: str, module: str) -> None:
+    assert life(tmp_path / "w", kind) == {
+        "strategies": ["counting", "counting"],
+        "sales": [["c", 8, None]],
+        "cities": [[1]],
+        "verified": [True, True],
+        "session": module,
+    }
+
+
+def test_nothing_leaks_into_the_session(spark: SparkSession, tmp_path: Path) -> None:
+    """Configuration, temporary views, cached data and the current database are as before."""
+    spark.conf.set("spark.sql.parquet.compression.codec", "gzip")
+    spark.conf.unset("spark.sql.leafNodeDefaultParallelism")
+    spark.createDataFrame([(7,)], "x int").createOrReplaceTempView("pos")
+    before = _seen(spark)
+    try:
+        warehouse = vk.open(str(tmp_path / "w"), spark=spark)
+        warehouse.sql("CREATE TABLE pos (store INT, qty INT)")
+        warehouse.sql("INSERT INTO pos VALUES (1, 5), (1, 6)")
+        warehouse.create_view("v", "SELECT store, MIN(qty) AS m FROM pos GROUP BY store")
+        warehouse.sql("DELETE FROM pos WHERE qty = 5")
+        warehouse.refresh(policy="strict")
+        assert rows(warehouse.table("v")) == bag([(1, 6)])
+        assert warehouse.verify("v")
+        assert _seen(spark) == before
+        assert rows(spark.table("pos")) == bag([(7,)])
+    finally:
+        spark.catalog.dropTempView("pos")
+        spark.conf.unset("spark.sql.parquet.compression.codec")
+
+
+def test_an_error_leaks_nothing_either(spark: SparkSession, warehouse: vk.Warehouse) -> None:
+    before = _seen(spark)
+    with pytest.raises(vk.ViewkeeperError):
+        warehouse.create_view("v", "SELECT nothing FROM nowhere")
+    warehouse.sql("CREATE TABLE t (x INT)")
+    with pytest.raises(vk.ViewkeeperError):
+        warehouse.sql("INSERT INTO t SELECT 1 / 0")
+    assert _seen(spark) == before
+
+
+def _seen(spark: SparkSession) -> dict[str, Any]:
+    settings = {name: spark.conf.get(name, None) for name in ENGINE_SETTINGS}
+    views = sorted(table.name for table in spark.catalog.listTables() if table.isTemporary)
+    shuffles = spark.conf.get("spark.sql.shuffle.partitions")
+    return {
+        "settings": settings,
+        "views": views,
+        "database": spark.catalog.currentDatabase(),
+        "shuffles": shuffles,
+    }
