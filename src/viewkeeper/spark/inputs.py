@@ -32,7 +32,7 @@ def to_frame(spark: SparkSession, data: Any, columns: Sequence[Column] | None = 
             if isinstance(data, (str, Path)):
                 return _from_path(spark, str(data))
             if isinstance(data, pa.Table):
-                return spark.createDataFrame(data)
+                return spark.createDataFrame(data.combine_chunks())
             if type(data).__module__.startswith("pandas"):
                 return spark.createDataFrame(data)
             if isinstance(data, Iterable):
