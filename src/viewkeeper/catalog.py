@@ -20,7 +20,9 @@ class ViewDefinition:
 
     `position` is the version of the base tables that the stored rows are the answer for, and
     `published` the version in which they were published; both None before the view is filled.
-    `state` names the hidden relations that its maintenance needs.
+    `state` names the hidden relations that its maintenance needs. The text of a Datalog view, also in
+    `sql`, has the rules of all predicates that are defined together with it; `predicates` gives the
+    columns of each.
     """
 
     name: str
@@ -33,6 +35,8 @@ class ViewDefinition:
     published: int | None = None
     state: tuple[str, ...] = ()
     properties: tuple[tuple[str, str], ...] = ()
+    language: str = "sql"
+    predicates: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @property
     def schema(self) -> TableSchema:
@@ -50,6 +54,8 @@ class ViewDefinition:
             "published": self.published,
             "state": list(self.state),
             "properties": [list(pair) for pair in self.properties],
+            "language": self.language,
+            "predicates": [[name, list(columns)] for name, columns in self.predicates],
         }
 
     @staticmethod
@@ -65,6 +71,8 @@ class ViewDefinition:
             published=data["published"],
             state=tuple(data["state"]),
             properties=tuple((key, value) for key, value in data["properties"]),
+            language=data.get("language", "sql"),
+            predicates=tuple((name, tuple(columns)) for name, columns in data.get("predicates", ())),
         )
 
 

@@ -18,6 +18,7 @@ from viewkeeper.errors import (
     NotFound,
     UnknownColumn,
 )
+from viewkeeper.maintenance.counting import redefined
 from viewkeeper.maintenance.strategy import View
 from viewkeeper.names import checked, checked_columns
 from viewkeeper.planning.planner import POLICIES
@@ -28,7 +29,7 @@ from viewkeeper.spark.load import loaded_table
 from viewkeeper.spark.relations import new_relation
 from viewkeeper.sql.splice import tables_read
 from viewkeeper.storage.commits import Entry
-from viewkeeper.views import compiled, is_set_recursion
+from viewkeeper.views import MAX_ITERATIONS, compiled, is_beyond_spark, tables_of
 from viewkeeper.workspace import Workspace
 
 
@@ -39,7 +40,7 @@ def create_table(
     name = checked(schema if isinstance(schema, str) else schema.name, "table")
 
     def build(base: Entry) -> Draft:
-        _must_be_free(base.catalog, name)
+        must_be_free(base.catalog, name)
         draft = Draft(base, f"create table {name}")
         loaded = loaded_table(work.engine, draft, schema, rows, tuple(key), check, _checked_schema)
         draft.catalog = draft.catalog.with_table(loaded.schema)
@@ -106,11 +107,12 @@ def create_view(
     checked(name, "view")
     _must_be_one_of("refresh", refresh, REFRESH_MODES)
     _must_be_one_of("policy", policy, POLICIES)
+    checked_properties(properties)
 
     def build(base: Entry) -> Draft:
-        _must_be_free(base.catalog, name)
+        must_be_free(base.catalog, name)
         draft = Draft(base, f"create view {name}")
-        _define(work, draft, ViewDefinition(name, sql, (), (), refresh, policy, properties=tuple(properties)))
+        define(work, draft, ViewDefinition(name, sql, (), (), refresh, policy, properties=tuple(properties)))
         if populate:
             reports = refresh_views(work, draft, [name], policy=None)
             draft.report["views"] = [report.to_dict() for report in reports]
@@ -125,16 +127,29 @@ def alter_view(work: Workspace, name: str, sql: str) -> int:
     def build(base: Entry) -> Draft:
         known = view_named(base.catalog, name)
         draft = Draft(base, f"alter view {known.name}")
-        for relation in (known.name, *known.state):
-            draft.relations.pop(relation, None)
         _must_not_read_itself(base.catalog, known.name, sql)
-        _define(work, draft, replace(known, sql=sql, position=None, published=None, state=()))
-        _check_dependents(draft, known.name)
+        redefine(work, draft, known, replace(known, sql=sql, language="sql", predicates=()))
         reports = refresh_views(work, draft, [known.name], policy=None)
         draft.report["views"] = [report.to_dict() for report in reports]
         return draft
 
     return publish(work.log, build).version
+
+
+def redefine(work: Workspace, draft: Draft, known: ViewDefinition, changed: ViewDefinition) -> None:
+    """Gives a view another definition. Its rows stay where the change can be maintained."""
+    rows = {name: draft.relations.pop(name) for name in (known.name, *known.state)}
+    define(work, draft, replace(changed, position=None, published=None, state=(), columns=()))
+    _check_dependents(draft, known.name)
+    new = draft.catalog.views[known.name]
+    view = replace(compiled(new, draft.catalog), before=compiled(known, draft.base.catalog))
+    fits = {name: draft.relations[name].columns for name in (new.name, *new.state)} == {
+        name: state.columns for name, state in rows.items()
+    }
+    if known.position is not None and fits and redefined(view) is None:
+        draft.relations.update(rows)
+        draft.put_view(replace(new, position=known.position, published=known.published))
+        draft.redefined[known.name] = known
 
 
 def drop(work: Workspace, name: str, cascade: bool = False, missing_ok: bool = False, kind: str = "") -> int:
@@ -146,7 +161,7 @@ def drop(work: Workspace, name: str, cascade: bool = False, missing_ok: bool = F
             return None
         if known is None or not _is_kind(base.catalog, known, kind):
             raise NotFound(f"There is no {kind or 'table or view'} named {name}.", table=name)
-        doomed = _with_dependents(base.catalog, known)
+        doomed = with_dependents(base.catalog, known)
         if len(doomed) > 1 and not cascade:
             raise DependencyError(
                 f"{known} cannot be dropped.",
@@ -189,21 +204,15 @@ def table_named(catalog: Catalog, name: str) -> TableSchema:
     return catalog.schema(name)
 
 
-def _define(work: Workspace, draft: Draft, definition: ViewDefinition) -> None:
+def define(work: Workspace, draft: Draft, definition: ViewDefinition) -> None:
     """Checks the query, asks Spark for its types, and makes the relations that it needs."""
-    tables = tuple(_spelled(draft.catalog, table) for table in tables_read(definition.sql))
-    definition = replace(definition, tables=tables)
-    if not _is_set_recursion(definition, draft.catalog):
+    definition = replace(definition, tables=tables_of(definition, draft.catalog))
+    if not is_beyond_spark(definition, draft.catalog):
         definition = replace(definition, columns=analysed_columns(work.engine, draft, definition.sql))
     view = compiled(definition, draft.catalog)
     _make_relations(work, draft, view)
     columns = definition.columns or _visible(draft.relations[view.name].columns)
     draft.put_view(replace(definition, columns=columns, state=tuple(s.name for s in view.strata[:-1])))
-
-
-def _is_set_recursion(definition: ViewDefinition, catalog: Catalog) -> bool:
-    """Whether Spark cannot be asked about the query: it knows recursion with UNION ALL only."""
-    return "recursive" in definition.sql.lower() and is_set_recursion(compiled(definition, catalog))
 
 
 def _visible(columns: tuple[Column, ...]) -> tuple[Column, ...]:
@@ -217,17 +226,13 @@ def _make_relations(work: Workspace, draft: Draft, view: View) -> None:
         draft.put(stratum.name, state)
 
 
-def _spelled(catalog: Catalog, name: str) -> str:
-    return catalog.schema(name).name
-
-
 def _check_dependents(draft: Draft, name: str) -> None:
     for dependent in draft.catalog.dependents(name):
         compiled(draft.catalog.views[dependent], draft.catalog)
 
 
 def _must_not_read_itself(catalog: Catalog, name: str, sql: str) -> None:
-    below = _with_dependents(catalog, name)
+    below = with_dependents(catalog, name)
     for table in tables_read(sql):
         known = catalog.spelled(table)
         if known in below:
@@ -239,7 +244,7 @@ def _must_not_read_itself(catalog: Catalog, name: str, sql: str) -> None:
             )
 
 
-def _with_dependents(catalog: Catalog, name: str) -> tuple[str, ...]:
+def with_dependents(catalog: Catalog, name: str) -> tuple[str, ...]:
     """The relation, then every view that reads it, directly or through others."""
     found = {name: None}
     for view in catalog.in_order():
@@ -252,11 +257,22 @@ def _is_kind(catalog: Catalog, name: str, kind: str) -> bool:
     return kind == "" or name in (catalog.views if kind == "view" else catalog.tables)
 
 
-def _must_be_free(catalog: Catalog, name: str) -> None:
+def must_be_free(catalog: Catalog, name: str) -> None:
     known = catalog.spelled(name)
     if known is not None:
         kind = "view" if known in catalog.views else "table"
         raise AlreadyExists(f"A {kind} named {known} exists.", hint="Choose another name, or drop it first.")
+
+
+def checked_properties(properties: Sequence[tuple[str, str]]) -> None:
+    """Refuses values that properties cannot have."""
+    limit = dict(properties).get(MAX_ITERATIONS, "1")
+    if not limit.isdecimal() or int(limit) == 0:
+        raise InvalidOption(
+            f"{MAX_ITERATIONS} cannot be {limit!r}.",
+            "It is the number of rounds that a recursion may take.",
+            "Give a whole number from 1 on.",
+        )
 
 
 def _must_be_one_of(option: str, value: str, allowed: Sequence[str]) -> None:

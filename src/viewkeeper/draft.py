@@ -21,6 +21,8 @@ class Draft:
     catalog: Catalog = field(init=False)
     relations: dict[str, RelationState] = field(init=False)
     report: dict[str, Any] = field(default_factory=dict)
+    redefined: dict[str, ViewDefinition] = field(default_factory=dict)
+    """Views whose rows still are those of an earlier definition, with that definition."""
     _lock: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:

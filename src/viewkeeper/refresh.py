@@ -92,6 +92,8 @@ def _relevant(
     """The batches of views that read base tables only, without changes that cannot matter."""
     pending = []
     for definition in order:
+        if definition.name in draft.redefined:
+            continue
         old = inputs_seen(work.log, definition)
         batch = batch_of(draft, definition, old)
         over_tables = not any(table in draft.catalog.views for table in definition.tables)
@@ -129,9 +131,14 @@ def _refresh_view(
 ) -> ViewReport:
     started = time.perf_counter()
     view = compiled(definition, draft.catalog)
-    old = inputs_seen(work.log, definition)
-    batch = relevant or batch_of(draft, definition, old)
-    if batch is not None and not batch.changes and policy != "full":
+    earlier = draft.redefined.pop(definition.name, None)
+    old = inputs_seen(work.log, earlier or definition)
+    if earlier is not None:
+        view = replace(view, before=compiled(earlier, draft.base.catalog))
+        batch: Batch | None = batch_since_redefined(draft, earlier, definition, old)
+    else:
+        batch = relevant or batch_of(draft, definition, old)
+    if earlier is None and batch is not None and not batch.changes and policy != "full":
         _publish_position(draft, definition)
         reason, dropped = (IRRELEVANT if batch.rows_dropped else UNCHANGED), batch.rows_dropped
         seconds = time.perf_counter() - started
@@ -209,6 +216,17 @@ def batch_of(draft: Draft, definition: ViewDefinition, old: Mapping[str, Relatio
         if change is not None:
             changes[name] = change
     return replace(storage_of(draft, definition, old), changes=changes)
+
+
+def batch_since_redefined(
+    draft: Draft, earlier: ViewDefinition, definition: ViewDefinition, old: Mapping[str, RelationState]
+) -> Batch:
+    """What changed of the inputs that the earlier definition read; the others are as they are."""
+    tables = tuple(dict.fromkeys((*earlier.tables, *definition.tables)))
+    both = replace(definition, tables=tables)
+    found = {name: _change(old[name], draft.relations[name]) for name in tables if name in old}
+    changes = {name: change for name, change in found.items() if change is not None}
+    return replace(storage_of(draft, both, old), changes=changes)
 
 
 def storage_of(draft: Draft, definition: ViewDefinition, old: Mapping[str, RelationState]) -> Batch:

@@ -2,36 +2,69 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
-from viewkeeper.algebra.schema import Column, TableSchema
+from viewkeeper.algebra.relations import Relation
+from viewkeeper.algebra.schema import TableSchema
+from viewkeeper.algebra.walk import base_tables
 from viewkeeper.catalog import Catalog, ViewDefinition
+from viewkeeper.datalog.parse import parse_program
+from viewkeeper.datalog.translate import translate
 from viewkeeper.maintenance.evaluator import ITERATION_LIMIT
 from viewkeeper.maintenance.program import program
 from viewkeeper.maintenance.strategy import Stratum, View
-from viewkeeper.sql.catalog import StaticCatalog
-from viewkeeper.sql.parse import parse_view
+from viewkeeper.sql import catalog as front_end
+from viewkeeper.sql.parse import ViewQuery, parse_view
+from viewkeeper.sql.splice import tables_read
 
 MAX_ITERATIONS = "viewkeeper.max_iterations"
 """The property of a view that limits the rounds of its recursion."""
+
+DATALOG = "datalog"
+"""The language of views that rules define."""
 
 
 def compiled(definition: ViewDefinition, catalog: Catalog) -> View:
     """The view as strategies see it."""
     schemas = tuple(catalog.schema(name) for name in definition.tables)
-    limit = int(dict(definition.properties).get(MAX_ITERATIONS, ITERATION_LIMIT))
-    return _compiled(definition.name, definition.sql, definition.columns, schemas, limit)
+    return _compiled(replace(definition, position=None, published=None), schemas)
 
 
 @lru_cache(maxsize=1024)
-def _compiled(
-    name: str, sql: str, columns: tuple[Column, ...], schemas: tuple[TableSchema, ...], limit: int
-) -> View:
-    query = parse_view(sql, StaticCatalog(schemas))
+def _compiled(definition: ViewDefinition, schemas: tuple[TableSchema, ...]) -> View:
+    name, query = definition.name, _query(definition, front_end.StaticCatalog(schemas))
     strata = (Stratum(name, None),) if query.relation is None else program(name, query.relation)
-    return View(name, sql, columns, strata, query.untranslatable, query.relation, limit=limit)
+    limit = int(dict(definition.properties).get(MAX_ITERATIONS, ITERATION_LIMIT))
+    return View(
+        name, definition.sql, definition.columns, strata, query.untranslatable, query.relation, limit=limit
+    )
 
 
-def is_set_recursion(view: View) -> bool:
-    """Whether the view needs recursion that Spark's own SQL does not have: UNION, not UNION ALL."""
-    return any(stratum.fixpoint is not None and stratum.fixpoint.distinct for stratum in view.strata)
+def _query(definition: ViewDefinition, catalog: front_end.Catalog) -> ViewQuery:
+    if definition.language != DATALOG:
+        return parse_view(definition.sql, catalog)
+    relation = _derived(definition, catalog)
+    return ViewQuery(definition.sql, relation, relation.columns, base_tables(relation))
+
+
+def _derived(definition: ViewDefinition, catalog: front_end.Catalog) -> Relation:
+    predicates = translate(parse_program(definition.sql), catalog, dict(definition.predicates))
+    return next(predicate.relation for predicate in predicates if predicate.name == definition.name)
+
+
+def tables_of(definition: ViewDefinition, catalog: Catalog) -> tuple[str, ...]:
+    """The tables and views that a definition reads, as they were declared."""
+    if definition.language == DATALOG:
+        return base_tables(_derived(definition, catalog))
+    return tuple(catalog.schema(table).name for table in tables_read(definition.sql))
+
+
+def is_beyond_spark(definition: ViewDefinition, catalog: Catalog) -> bool:
+    """Whether Spark cannot be asked about the text: rules, or recursion with UNION, not UNION ALL."""
+    if definition.language == DATALOG:
+        return True
+    return "recursive" in definition.sql.lower() and any(
+        stratum.fixpoint is not None and stratum.fixpoint.distinct
+        for stratum in compiled(definition, catalog).strata
+    )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
 
-from viewkeeper import definitions, housekeeping, inspection, statements
+from viewkeeper import definitions, housekeeping, inspection, programs, statements
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.changes import Transaction
 from viewkeeper.inspection import HistoryEntry, Status, Verification
@@ -19,6 +19,7 @@ from viewkeeper.spark.session import DataFrame, SparkSession, local_session
 from viewkeeper.storage.commits import WarehouseLog
 from viewkeeper.storage.objects import Folder
 from viewkeeper.transactions import commit_changes
+from viewkeeper.views import MAX_ITERATIONS
 from viewkeeper.workspace import ProgressEvent, Workspace
 
 
@@ -70,6 +71,19 @@ class Warehouse:
     def alter_view(self, name: str, query: str) -> int:
         """Gives a view another query."""
         return definitions.alter_view(self._work, name, query)
+
+    def datalog(self, text: str, *, max_iterations: int | None = None) -> int:
+        """One materialized view per predicate that the rules of the text derive."""
+        limit = [] if max_iterations is None else [(MAX_ITERATIONS, str(max_iterations))]
+        return programs.create_program(self._work, text, limit)
+
+    def add_rule(self, text: str) -> int:
+        """Adds rules to the Datalog program of the warehouse; its views are maintained."""
+        return programs.add_rules(self._work, text)
+
+    def drop_rule(self, text: str) -> int:
+        """Drops rules, written as they were defined; the views are maintained."""
+        return programs.drop_rules(self._work, text)
 
     def drop(self, name: str, *, cascade: bool = False) -> int:
         """Drops a table or view; `cascade` drops the views that read it too."""

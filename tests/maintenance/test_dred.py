@@ -48,7 +48,7 @@ def test_insertions_alone_ask_only_for_the_insert_phase() -> None:
     assert isinstance(done, Maintained)
     assert (done.overdeleted, done.rederived, done.inserted) == (0, 0, 9)
     assert db.calls == 2  # the seed finds all nine; one round finds that nothing follows
-    assert lines == ["inserted, round 2: path +0"]
+    assert lines == ["inserted, round 1: path +9", "inserted, round 2: path +0"]
 
 
 def test_a_round_is_one_call_whatever_the_number_of_definitions() -> None:

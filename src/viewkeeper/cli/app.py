@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from viewkeeper.cli import bench, demo, sql, upkeep, views
+from viewkeeper.cli import bench, datalog, demo, sql, upkeep, views
 
 EXIT_CODES = """Exit codes: 0 done, 1 error, 2 wrong usage, 3 verify found a difference,
 4 another writer was first (try again)."""
@@ -20,6 +20,7 @@ app = typer.Typer(
 
 COMMANDS = (
     sql.sql,
+    datalog.datalog,
     views.refresh,
     views.status,
     views.history,

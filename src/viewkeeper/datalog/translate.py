@@ -27,13 +27,15 @@ from viewkeeper.sql.catalog import Catalog
 
 @dataclass(frozen=True)
 class DerivedPredicate:
-    """A predicate as a view. `component` are the predicates that are defined together with it."""
+    """A predicate as a view. `component` are the predicates that are defined together with it, with
+    their columns in `signatures`."""
 
     name: str
     columns: tuple[str, ...]
     relation: Relation
     stratum: int
     component: tuple[str, ...]
+    signatures: tuple[tuple[str, tuple[str, ...]], ...]
 
     @property
     def is_recursive(self) -> bool:
@@ -57,10 +59,11 @@ def translate(
     for component in sorted(strongly_connected(uses), key=lambda c: (numbers[c[0]], order[c[0]])):
         recursive = frozenset(component) if is_recursive(component, uses) else frozenset()
         definitions = tuple(_definition(name, program, known, types, recursive) for name in component)
+        together = tuple((definition.name, definition.columns) for definition in definitions)
         for definition in definitions:
             relation = _relation(definition, definitions, bool(recursive))
-            number = numbers[definition.name]
-            derived.append(DerivedPredicate(definition.name, definition.columns, relation, number, component))
+            name, number = definition.name, numbers[definition.name]
+            derived.append(DerivedPredicate(name, definition.columns, relation, number, component, together))
     return tuple(derived)
 
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from sqlglot import exp
 
-from viewkeeper.algebra.build import fresh, renamed
+from viewkeeper.algebra.build import fresh, named_like, projected, renamed
 from viewkeeper.algebra.expressions import (
     Named,
     Scalar,
@@ -70,10 +70,16 @@ def branches(body: Relation) -> Iterator[Relation]:
 
 
 def union_branches(rel: Relation) -> Iterator[Relation]:
-    """The inputs of the outermost UNION ALLs; unlike `branches`, duplicates stay as they are."""
+    """The inputs of the outermost UNION ALLs; unlike `branches`, duplicates stay as they are.
+
+    A projection of a union is the union of projections.
+    """
     if isinstance(rel, UnionAll):
         for branch in rel.inputs:
-            yield from union_branches(branch)
+            yield from union_branches(named_like(branch, rel.columns))
+    elif isinstance(rel, Project) and isinstance(rel.child, UnionAll):
+        for branch in union_branches(rel.child):
+            yield projected(branch, rel.outputs)
     else:
         yield rel
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
@@ -118,6 +119,22 @@ class Engine:
                 return frame.limit(limit).collect()
             except FAILURES as error:
                 raise translated(error) from error
+
+    def collected(self, frame: DataFrame, limit: int) -> pa.Table:
+        """At most `limit` rows as an Arrow table on the driver; one action."""
+        self.count_action()
+        with self.settings():
+            try:
+                table = frame.limit(limit).toArrow()
+            except FAILURES as error:
+                raise translated(error) from error
+
+        return pa.table(table.columns, names=table.column_names)
+
+    def local(self, table: pa.Table, columns: Sequence[Column]) -> DataFrame:
+        """A DataFrame of rows that are on the driver; no action. Spark would stop at an empty chunk."""
+        with self.settings():
+            return self.spark.createDataFrame(table.combine_chunks(), ddl(columns))
 
     def count_action(self) -> None:
         with self._lock:

@@ -1,15 +1,17 @@
-"""The rounds of a recursion on Spark: every result is Parquet files under a name.
+"""The rounds of a recursion on Spark: every result has a name, and no lineage.
 
-Writing a result cuts its lineage and tells its size, so that plans stay as small as in the first round
-and Spark can broadcast what is small. `append` and `move` only rename files; one round costs one action
-per definition, and one more where its candidates are looked up in something large.
+Small results are kept on the driver, larger ones are Parquet files. Either way their size is known, so
+that plans stay as small as in the first round and Spark can broadcast what is small. `append` and
+`move` only put results together or rename them; one round costs one action per definition, and one
+more where its candidates are looked up in something large.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from viewkeeper.algebra.build import is_empty
@@ -19,6 +21,7 @@ from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.algebra.walk import scans
 from viewkeeper.maintenance.evaluator import Derivation, absent, present
 from viewkeeper.maintenance.strata import references
+from viewkeeper.spark.arrow import arrow_type
 from viewkeeper.spark.engine import Engine, columns_of
 from viewkeeper.spark.read import Source
 from viewkeeper.sql.render import state_name
@@ -30,20 +33,29 @@ RESULTS = "results"
 LARGE = 100_000
 """Candidates are stored before they are looked up in more rows than this."""
 
+SMALL = 20_000
+"""Results of at most this many rows stay on the driver."""
+
 FILES = 32
 """A result of more files than this is written anew as one."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """Rows under a name."""
+    """Rows under a name: some in files, some on the driver."""
 
     columns: tuple[Column, ...]
-    files: tuple[DataFile, ...]
+    files: tuple[DataFile, ...] = ()
+    local: pa.Table | None = None
 
     @property
     def rows(self) -> int:
-        return sum(file.rows for file in self.files)
+        return sum(file.rows for file in self.files) + (self.local.num_rows if self.local else 0)
+
+    def with_rows(self, more: Result) -> Result:
+        tables = [table for table in (self.local, more.local) if table is not None]
+        local = pa.concat_tables(tables) if tables else None
+        return replace(self, files=(*self.files, *more.files), local=local)
 
 
 @dataclass
@@ -51,7 +63,7 @@ class SparkEvaluator:
     """Runs plans over stored relations and results.
 
     `types` are the stored columns of each definition. `prepared` makes a plan speak of relations as
-    they are stored, and of the results in `given`.
+    they are stored, and of the results in `given`. `is_large`: results do not fit the driver.
     """
 
     engine: Engine
@@ -60,6 +72,7 @@ class SparkEvaluator:
     types: Mapping[str, tuple[Column, ...]]
     prepared: Callable[[Relation], Relation]
     given: Mapping[str, DataFrame]
+    is_large: bool = False
     results: dict[str, Result] = field(default_factory=dict)
 
     def evaluate(self, plans: Mapping[str, Derivation]) -> Mapping[str, int]:
@@ -69,14 +82,11 @@ class SparkEvaluator:
 
     def append(self, name: str, more: str) -> None:
         added, known = self.results[more], self.results.get(name)
-        if known is None:
-            self.results[name] = added
-            return
-        files = (*known.files, *added.files)
-        self.results[name] = Result(known.columns, files)
-        if len(files) > FILES:
-            frame = self._rows(name)
-            self.results[name] = Result(known.columns, self.engine.write(frame, RESULTS, known.rows))
+        total = added if known is None else known.with_rows(added)
+        self.results[name] = total
+        if len(total.files) > FILES or (total.local is not None and total.local.num_rows > SMALL):
+            files = self.engine.write(self._rows(name), RESULTS, total.rows)
+            self.results[name] = Result(total.columns, files)
 
     def move(self, name: str, to: str) -> None:
         self.results[to] = self.results.pop(name)
@@ -115,7 +125,15 @@ class SparkEvaluator:
 
     def _written(self, name: str, explicit: Relation) -> Result:
         frame = self._typed(name, self.frame(explicit))
-        return Result(columns_of(frame), () if is_empty(explicit) else self.engine.write(frame, RESULTS))
+        columns = columns_of(frame)
+        if is_empty(explicit):
+            return Result(columns)
+        if not self.is_large and all(_is_local(column) for column in columns):
+            table = self.engine.collected(frame, SMALL + 1)
+            if table.num_rows <= SMALL:
+                return Result(columns, local=table)
+            self.is_large = True
+        return Result(columns, self.engine.write(frame, RESULTS))
 
     def _typed(self, name: str, frame: DataFrame) -> DataFrame:
         """The types of the definition that the result belongs to: rounds must not widen them."""
@@ -139,4 +157,14 @@ class SparkEvaluator:
         if name in self.given and name not in self.results:
             return self.given[name]
         result = self.results[name]
-        return self.engine.files(RESULTS, result.files, result.columns)
+        if result.local is None:
+            return self.engine.files(RESULTS, result.files, result.columns)
+        local = self.engine.local(result.local, result.columns)
+        if not result.files:
+            return local
+        return self.engine.files(RESULTS, result.files, result.columns).union(local)
+
+
+def _is_local(column: Column) -> bool:
+    """Whether values of the type pass to the driver and back unchanged."""
+    return arrow_type(column.type) is not None and not column.type.startswith("timestamp")

@@ -116,7 +116,7 @@ class Execution:
 
     def _mark_empty(self, step: Step) -> None:
         if isinstance(step, Compute):
-            self.empty.add(step.name)
+            self.empty |= {step.name, *(flag(step.name, name) for name in step.flags)}
             for relation in [name for name in self.draft.relations if delta_name(name) == step.name]:
                 self.mark_unchanged(relation)
         elif isinstance(step, MaintainFixpoint):
@@ -176,10 +176,19 @@ class Execution:
             self.empty.add(delta_name(relation))
 
     def only_gained(self, relation: str) -> bool:
-        """Whether the script has only added rows to one of the view's own bags."""
+        """Whether a bag has gained rows and lost none, as the footers of its layers tell."""
+        layers = self._layers(relation)
+        return bool(layers) and all(layer.only_inserts for layer in layers)
+
+    def only_lost(self, relation: str) -> bool:
+        """Whether a bag has lost rows and gained none."""
+        layers = self._layers(relation)
+        return bool(layers) and all(layer.only_deletes for layer in layers)
+
+    def _layers(self, relation: str) -> tuple[Layer, ...]:
+        """What happened to a relation since; none where that is not known."""
         state = self.draft.relations[relation]
-        layers = layers_between(self.old.get(relation, state), state)
-        return state.merge is None and all(layer.only_inserts for layer in layers)
+        return layers_between(self.old.get(relation, state), state)
 
     def size(self, scan: Scan) -> int:
         """The rows of the files behind a scan, without opening them."""

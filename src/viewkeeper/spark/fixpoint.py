@@ -10,7 +10,7 @@ from viewkeeper.algebra.build import is_empty, minus, restricted_to
 from viewkeeper.algebra.counts import plain, weighted
 from viewkeeper.algebra.relations import Fixpoint, Reference, Relation, Scan, State
 from viewkeeper.algebra.schema import Column
-from viewkeeper.algebra.walk import rewrite
+from viewkeeper.algebra.walk import rewrite, scans
 from viewkeeper.maintenance.changes import Changes, SetDelta
 from viewkeeper.maintenance.dred import Abandoned, maintain
 from viewkeeper.maintenance.evaluator import Run, absent
@@ -20,7 +20,7 @@ from viewkeeper.maintenance.seminaive import evaluate_fixpoint, unrolled
 from viewkeeper.maintenance.strategy import bound
 from viewkeeper.planning.steps import EvaluateFixpoint, MaintainFixpoint, delta_name
 from viewkeeper.spark.engine import columns_of
-from viewkeeper.spark.evaluator import SparkEvaluator
+from viewkeeper.spark.evaluator import SMALL, SparkEvaluator
 from viewkeeper.storage.changes import net_effect
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ class _Recursion:
             {name: relations[relation].columns for name, relation in self.step.relations} or self._types(),
             self._prepared,
             self.execution.frames,
+            is_large=isinstance(self.step, EvaluateFixpoint) and self._input_rows() > SMALL,
         )
         self.run = Run(self.evaluator, self.step.limit, self.execution.progress)
         self.stored = stored_rows(self.step.fixpoint, self.step.relations)
@@ -92,6 +93,9 @@ class _Recursion:
             return node
 
         return rewrite(bound(rel, self.step.counted), refer)
+
+    def _input_rows(self) -> int:
+        return sum(self.execution.size(scan) for scan in scans(self.step.fixpoint))
 
     def _types(self) -> dict[str, tuple[Column, ...]]:
         """The types of definitions that are not stored anywhere."""
@@ -137,9 +141,12 @@ class _Recursion:
         """The changed inputs, as far as it is known by now which way they changed."""
         tables = self.execution.draft.relations
         quiet = {name for name in step.inserted if delta_name(name) in self.execution.empty}
-        growing = {name for name in step.deleted & self.computed if self.execution.only_gained(name)}
+        growing = {name for name in step.deleted if self.execution.only_gained(name)}
+        shrinking = {name for name in step.inserted if self.execution.only_lost(name)}
         keys = {name: tables[name].key for name in step.inserted if tables[name].key}
-        return Changes(step.inserted - quiet, step.deleted - quiet - growing, {**keys, **dict(step.keys)})
+        return Changes(
+            step.inserted - quiet - shrinking, step.deleted - quiet - growing, {**keys, **dict(step.keys)}
+        )
 
     def _enough(self, step: MaintainFixpoint) -> int | None:
         if step.share is None:

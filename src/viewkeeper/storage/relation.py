@@ -104,6 +104,11 @@ class Layer:
         """Whether every row of a signed layer has a positive count, as its footers tell."""
         return all(file.rows == 0 or file.ranges.get(COUNT, (-1, 0))[0] > 0 for file in self.files)
 
+    @property
+    def only_deletes(self) -> bool:
+        """Whether every row of a signed layer has a negative count, as its footers tell."""
+        return all(file.rows == 0 or file.ranges.get(COUNT, (0, 1))[1] < 0 for file in self.files)
+
     def to_json(self) -> dict[str, Any]:
         return {
             "commit": self.commit,
