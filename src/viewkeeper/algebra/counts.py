@@ -19,7 +19,7 @@ from typing import assert_never
 from sqlglot import exp
 
 from viewkeeper.algebra.build import empty, is_empty, projected, renamed, restricted_to
-from viewkeeper.algebra.expressions import Named, column, function, literal, same
+from viewkeeper.algebra.expressions import Named, column, columns_of, function, literal, same
 from viewkeeper.algebra.relations import (
     Affected,
     Aggregate,
@@ -104,7 +104,7 @@ def weighted(rel: Relation) -> Relation:
         case UnionAll():
             return UnionAll(tuple(weighted(child) for child in rel.inputs))
         case Join(kind=JoinKind.SEMI | JoinKind.ANTI):
-            return Join(weighted(rel.left), _presence(rel.right), rel.kind, rel.on)
+            return Join(weighted(rel.left), _partners(rel), rel.kind, rel.on)
         case Join():
             return _weighted_join(rel)
         case _:
@@ -122,7 +122,7 @@ def plain(rel: Relation) -> Relation:
         case Distinct() if is_counted(rel.child):
             return _presence(rel.child)
         case Join(kind=JoinKind.SEMI | JoinKind.ANTI):
-            return Join(plain(rel.left), _presence(rel.right), rel.kind, rel.on)
+            return Join(plain(rel.left), _partners(rel), rel.kind, rel.on)
         case _:
             return with_children(rel, tuple(plain(child) for child in children(rel)))
 
@@ -138,6 +138,16 @@ def consolidated(explicit: Relation) -> Relation:
 def _sum_of_no_columns(explicit: Relation) -> Relation:
     total = function("coalesce", function("sum", column(COUNT)), literal(0))
     return Aggregate(explicit, (), (Named(COUNT, total),))
+
+
+def _partners(join: Join) -> Relation:
+    """The set of rows that a semi-join looks for: only the columns that its condition compares.
+
+    A bag is consolidated for it, and less is read and added up when it is narrow.
+    """
+    used = columns_of(join.on)
+    names = tuple(name for name in join.right.columns if name in used)
+    return _presence(restricted_to(join.right, names) if names else join.right)
 
 
 def _presence(rel: Relation) -> Relation:

@@ -45,6 +45,7 @@ from viewkeeper.algebra.relations import (
     Window,
 )
 from viewkeeper.algebra.schema import COUNT
+from viewkeeper.algebra.walk import children, with_children
 
 SPARK = "spark"
 DUCKDB = "duckdb"
@@ -227,7 +228,8 @@ class _Renderer:
             left = self._closed(left)
         if join.kind in (JoinKind.RIGHT, JoinKind.FULL) and not _all_columns(left):
             left = self._closed(left)
-        right = self._block(join.right)
+        only_asked = join.kind in (JoinKind.SEMI, JoinKind.ANTI)
+        right = self._block(_with_duplicates(join.right) if only_asked else join.right)
         may_merge = right.is_single_source and (
             join.kind in (JoinKind.INNER, JoinKind.RIGHT) or _all_columns(right)
         )
@@ -396,6 +398,17 @@ class _Renderer:
         self.aliases += 1
         stem = re.sub(r"\W", "_", wish).strip("_") or "t"
         return f"{stem}_{self.aliases}"
+
+
+def _with_duplicates(rel: Relation) -> Relation:
+    """The same rows, some more often: a semi-join only asks whether a row is there."""
+    match rel:
+        case Distinct():
+            return _with_duplicates(rel.child)
+        case Filter() | Project() | UnionAll():
+            return with_children(rel, tuple(_with_duplicates(child) for child in children(rel)))
+        case _:
+            return rel
 
 
 def _all_columns(block: _Block) -> bool:
