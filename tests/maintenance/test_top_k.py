@@ -83,7 +83,8 @@ def random_row(choice: random.Random) -> Row:
 @pytest.mark.parametrize("seed", range(60))
 def test_the_shown_rows_are_always_the_first(seed: int) -> None:
     choice = random.Random(seed)
-    model = Model([random_row(choice) for _ in range(choice.randint(0, 12))], Small(ORDER, choice.randint(1, 4)))
+    rows = [random_row(choice) for _ in range(choice.randint(0, 12))]
+    model = Model(rows, Small(ORDER, choice.randint(1, 4)))
     for _ in range(4):
         deleted = choice.sample(model.rows, choice.randint(0, min(4, len(model.rows))))
         model.apply([random_row(choice) for _ in range(choice.randint(0, 3))], deleted)

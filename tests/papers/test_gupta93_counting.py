@@ -54,7 +54,7 @@ def test_example_1_1_counts_tell_which_tuples_lose_their_last_derivation() -> No
 
 
 def test_example_4_1_delta_rules_d1_and_d2() -> None:
-    """Δ(link) & link ⊎ link^ν & Δ(link): two terms, each joined from its delta on; old after, new before it."""
+    """Δ(link) & link ⊎ link^ν & Δ(link): two terms, each from its delta on; old after it, new before."""
     db = Example(link="s string, d string")
     states = [[scan.at for scan in scans(term)] for term in delta_rules(hop(db))]
     assert states == [[State.DELTA, State.OLD], [State.DELTA, State.NEW]]
