@@ -39,9 +39,7 @@ def ready(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
 def run_worker(path: Path, address: str, scenario: str, step: float) -> int:
     command = [sys.executable, str(WORKER), str(path), address, scenario, str(step)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=240, check=False, env=environment
-    )
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False, env=environment)
     assert done.returncode in (0, -signal.SIGKILL), done.stderr
     return done.returncode
 

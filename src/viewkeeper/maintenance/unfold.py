@@ -79,9 +79,17 @@ def union_branches(rel: Relation) -> Iterator[Relation]:
             yield from union_branches(named_like(branch, rel.columns))
     elif isinstance(rel, Project) and isinstance(rel.child, UnionAll):
         for branch in union_branches(rel.child):
-            yield projected(branch, rel.outputs)
+            yield _projected_through(branch, rel.outputs)
     else:
         yield rel
+
+
+def _projected_through(rel: Relation, outputs: tuple[Named, ...]) -> Relation:
+    """A projection; one over another is one."""
+    if not isinstance(rel, Project):
+        return projected(rel, outputs)
+    inner = {output.name: output.expr for output in rel.outputs}
+    return projected(rel.child, map_named(outputs, lambda expr: replace_columns(expr, inner)))
 
 
 @dataclass

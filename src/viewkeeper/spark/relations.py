@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from viewkeeper.algebra.relations import Reference
 from viewkeeper.algebra.schema import COUNT, Column
@@ -17,6 +18,7 @@ from viewkeeper.storage import layers as merge
 from viewkeeper.storage.changes import net_effect
 from viewkeeper.storage.compaction import Fold, fold_of
 from viewkeeper.storage.delta_log import commit_main, create_main, main_files
+from viewkeeper.storage.overflow import doubtful_sums
 from viewkeeper.storage.relation import DataFile, Layer, MergeSpec, RelationState
 
 
@@ -50,6 +52,7 @@ def ordered(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
 def fold(engine: Engine, draft: Draft, name: str, forced: bool = False) -> int:
     """Folds a relation's overlay as far as it is worth it; returns the rows written."""
     state = draft.relations[name]
+    _check_sums(engine, state)
     match fold_of(state, forced):
         case Fold.NOTHING:
             return 0
@@ -59,6 +62,15 @@ def fold(engine: Engine, draft: Draft, name: str, forced: bool = False) -> int:
             return _fold_layers(engine, draft, name)
         case Fold.MAIN:
             return _fold_main(engine, draft, name)
+
+
+def _check_sums(engine: Engine, state: RelationState) -> None:
+    """Raises Spark's own error where a sum that was added to no longer fits; one action, if in doubt."""
+    if state.merge is None or not state.overlay:
+        return
+    doubtful = doubtful_sums(state, main_files(engine.folder.delta_address(state.folder), state.main_version))
+    if doubtful:
+        engine.rows(Reader(engine).rows(state).frame.agg(*[F.max(name) for name in doubtful]), 1)
 
 
 def _adopt(engine: Engine, draft: Draft, name: str) -> int:

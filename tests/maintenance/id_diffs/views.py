@@ -244,5 +244,3 @@ def _key(schema: TableSchema, row: tuple[int | None, ...]) -> tuple[int, ...]:
 
 def _value(random: Random) -> int | None:
     return random.choice((0, 1, 2, None))
-
-

@@ -176,8 +176,11 @@ class _Inference:
             if all(place[position] in b.view.ids for place, b in zip(places, branches))
         ]
         hidden = [
-            {name: self.fresh(ID_PREFIX + name.removeprefix(ID_PREFIX)) for name in b.view.ids
-             if name not in {place[position] for position in shared}}
+            {
+                name: self.fresh(ID_PREFIX + name.removeprefix(ID_PREFIX))
+                for name in b.view.ids
+                if name not in {place[position] for position in shared}
+            }
             for place, b in zip(places, branches)
         ]
         mark = self.fresh("__branch")

@@ -84,9 +84,7 @@ def _lost_pairs(view: Subview, diff: Diff, side: int, touched: frozenset[str]) -
     return deleted(view, named_by(before, now, view.ids, JoinKind.ANTI))
 
 
-def _ids_compared(
-    view: Subview, schema: DiffSchema, side: int, touched: frozenset[str]
-) -> dict[str, str]:
+def _ids_compared(view: Subview, schema: DiffSchema, side: int, touched: frozenset[str]) -> dict[str, str]:
     """Touched columns and the IDs of the other side equal to them, if φ compares them in no other way.
 
     An ID that the diff names already, or that two columns are compared with, does not tell old pairs

@@ -79,6 +79,7 @@ def straight_from_the_tables(below: Subview, changed: Collection[str]) -> Relati
 
     The plan has explicit counts already.
     """
+
     def changes(node: Relation) -> Relation:
         if not isinstance(node, Scan):
             return node

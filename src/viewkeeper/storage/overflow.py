@@ -1,0 +1,32 @@
+"""Sums that may not fit: adding layers to main can overflow although each of them is fine.
+
+Spark raises where a sum of whole numbers leaves the range of BIGINT. A summary-delta is appended
+without looking at what it adds to, so the files' footers are asked first:
+
+    |sum| ≤ max |main| + max |layer₁| + … + max |layerₙ|
+
+Only where that bound is out of range must the groups themselves be looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from viewkeeper.storage.relation import DataFile, Operator, RelationState
+
+GREATEST = 2**63 - 1
+
+
+def doubtful_sums(state: RelationState, main: Iterable[DataFile]) -> tuple[str, ...]:
+    """The stored sums of a keyed relation that may have left the range of BIGINT."""
+    if state.merge is None or not state.overlay:
+        return ()
+    types = {column.name: column.type for column in state.columns}
+    sums = [n for n, operator in state.merge.operators if operator is Operator.ADD and types[n] == "bigint"]
+    parts = [tuple(main), *(layer.files for layer in state.overlay)]
+    return tuple(name for name in sums if sum(_greatest(files, name) for files in parts) > GREATEST)
+
+
+def _greatest(files: Iterable[DataFile], name: str) -> int:
+    """The greatest absolute value of a column; a column without values adds nothing."""
+    return max((max(map(abs, file.ranges.get(name, (0, 0)))) for file in files), default=0)
