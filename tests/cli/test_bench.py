@@ -6,6 +6,8 @@ import sys
 import pytest
 
 from benchmarks.harness import Comparison, Table, compare
+from benchmarks.joins import crossover
+from benchmarks.tpch import BATCHES, BUCKETS, WARM_UP, WITHHELD
 
 WORKLOAD = """
 from benchmarks.harness import Comparison, Table
@@ -67,3 +69,21 @@ def test_a_table_holds_when_every_ratio_is_within_its_limit():
     assert table.holds
     table.add("too slow", Comparison(3, 1), limit=2)
     assert not table.holds
+
+
+def test_a_line_tells_what_the_work_read_and_wrote():
+    line = Table("t", "rival").add("work", Comparison(1, 2), rows_read=1_000)
+    assert line.to_dict()["rows_read"] == 1_000
+
+
+@pytest.mark.parametrize(
+    ("ratios", "expected"),
+    [((2, 3, 4), 0.001), ((0.1, 1, 10), 0.01), ((0.1, 0.5, 2), 0.0316), ((0.1, 0.2, 0.3), 1.0)],
+)
+def test_the_crossover_lies_where_both_cost_the_same(ratios, expected):
+    assert crossover((0.001, 0.01, 0.1), ratios) == pytest.approx(expected, rel=0.01)
+
+
+def test_a_refresh_batch_deletes_none_of_the_orders_that_are_yet_to_come():
+    last = max(batch.first + batch.buckets for batch in (WARM_UP, *BATCHES))
+    assert last == WITHHELD <= BUCKETS // 2
