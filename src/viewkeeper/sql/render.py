@@ -373,7 +373,8 @@ class _Renderer:
         if isinstance(query, exp.Select) and not any(query.args.get(clause) for clause in clauses):
             return query
         alias = self._alias("t")
-        outputs = [_qualified(alias, name) for name in rel.columns]
+        outputs: list[exp.Expr] = [_qualified(alias, name) for name in rel.columns]
+        outputs = outputs or [_aliased(exp.Literal.number(1), "__one")]
         return exp.Select(expressions=outputs).from_(query.subquery(_identifier(alias)), copy=False)
 
     def _fixpoint(self, rel: Fixpoint) -> exp.Query:
