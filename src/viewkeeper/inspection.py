@@ -137,10 +137,10 @@ def verify(work: Workspace, name: str) -> Verification:
     view = view_named(entry.catalog, name)
     seen = inputs_seen(work.log, view)
     past = Draft(Entry(entry.version, entry.catalog, {**entry.relations, **seen}), "verify")
-    expected = _recomputed(work, past, view)
     stored = work.reader.visible(entry.relations[view.name])
     work.progress("verify", view.name, 0, 1)
-    found: Difference = compare(work.engine, stored, expected)
+    with work.engine.keeping():
+        found: Difference = compare(work.engine, stored, _recomputed(work, past, view))
     work.progress("verify", view.name, 1, 1)
     return Verification(view.name, found.only_left, found.only_right, found.tolerance)
 

@@ -67,7 +67,7 @@ def refresh_views(
         return report
 
     reports: list[ViewReport] = []
-    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+    with work.engine.keeping(), ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         for level in levels(order):
             reports += pool.map(one, level)
     work.progress("refresh", "", len(order), len(order))

@@ -57,10 +57,12 @@ def test_nothing_leaks_into_the_session(spark: SparkSession, tmp_path: Path) -> 
         warehouse.sql("CREATE TABLE pos (store INT, qty INT)")
         warehouse.sql("INSERT INTO pos VALUES (1, 5), (1, 6)")
         warehouse.create_view("v", "SELECT store, MIN(qty) AS m FROM pos GROUP BY store")
+        warehouse.create_view("w", "SELECT a.m FROM v a JOIN v b ON a.m = b.m AND a.store < b.store + 1")
         warehouse.sql("DELETE FROM pos WHERE qty = 5")
         warehouse.refresh(policy="strict")
         assert rows(warehouse.table("v")) == bag([(1, 6)])
         assert warehouse.verify("v")
+        assert warehouse.verify("w")
         assert _seen(spark) == before
         assert rows(spark.table("pos")) == bag([(7,)])
     finally:
@@ -83,6 +85,7 @@ def _seen(spark: SparkSession) -> dict[str, Any]:
     views = sorted(table.name for table in spark.catalog.listTables() if table.isTemporary)
     shuffles = spark.conf.get("spark.sql.shuffle.partitions")
     return {
+        "cached": spark.sparkContext._jsc.sc().getPersistentRDDs().size(),
         "settings": settings,
         "views": views,
         "database": spark.catalog.currentDatabase(),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import threading
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import pyarrow as pa
@@ -43,6 +43,30 @@ class Engine:
         self.actions = 0
         self._checked: set[str] = set()
         self._lock = threading.Lock()
+        self._kept: list[DataFrame] = []
+        self._keeping = 0
+
+    @contextmanager
+    def keeping(self) -> Iterator[None]:
+        """While this lasts, what is kept stays. Spark shares equal plans of views that are refreshed side
+        by side, so nothing is given back before the last of them is done."""
+        with self._lock:
+            self._keeping += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._keeping -= 1
+                done, self._kept = (self._kept, []) if not self._keeping else ([], self._kept)
+            for frame in done:
+                frame.unpersist()
+
+    def keep(self, frame: DataFrame) -> DataFrame:
+        """A frame that is computed once, however often it is used."""
+        kept = frame.persist()
+        with self._lock:
+            self._kept.append(kept)
+        return kept
 
     def settings(self) -> AbstractContextManager[None]:
         return settings(self.spark)

@@ -55,30 +55,26 @@ class Execution:
     skipped: int = 0
     frames: dict[str, DataFrame] = field(default_factory=dict)
     sources: dict[str, Source] = field(default_factory=dict)
-    kept: list[DataFrame] = field(default_factory=list)
     sizes: dict[str, int] = field(default_factory=dict)
     empty: set[str] = field(default_factory=set)
     recomputed: list[str] = field(default_factory=list)
     progress: Callable[[str], None] = _silent
 
     def run(self, script: Script) -> None:
-        try:
+        with self.engine.keeping():
             for step in script:
                 if is_needed(step, frozenset(self.empty)):
                     self._run(step)
                 else:
                     self.skipped += 1
                     self._mark_empty(step)
-        finally:
-            for frame in self.kept:
-                frame.unpersist()
 
     def _run(self, step: Step) -> None:
         match step:
             case Compute(counted=True):
                 self._write_result(step)
             case Compute():
-                self.frames[step.name] = self._keep(self.frame(step.plan))
+                self.frames[step.name] = self.engine.keep(self.frame(step.plan))
             case AppendLayer():
                 self._append(step)
             case ReplaceMain():
@@ -91,15 +87,11 @@ class Execution:
     def frame(self, plan: Relation) -> DataFrame:
         """The DataFrame of a plan with explicit counts; what it uses twice is computed once."""
         leaves = {state_name(scan): self.source(scan).frame for scan in scans(plan)}
-        prefix = f"shared{len(self.kept)}_"
+        prefix = f"shared{len(self.frames)}_"
         steps, rest = shared(plan, lambda number: f"{prefix}{number}")
         for step in steps:
-            self.frames[step.name] = self._keep(self.engine.plan(step.plan, {**leaves, **self.frames}))
+            self.frames[step.name] = self.engine.keep(self.engine.plan(step.plan, {**leaves, **self.frames}))
         return self.engine.plan(rest, {**leaves, **self.frames})
-
-    def _keep(self, frame: DataFrame) -> DataFrame:
-        self.kept.append(frame.persist())
-        return self.kept[-1]
 
     def _write_result(self, step: Compute) -> None:
         """Results whose size decides what follows are written beside the data, and vacuumed later."""
