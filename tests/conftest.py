@@ -24,7 +24,10 @@ CONNECT_PORT = free_port()
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """A classic session; the same JVM also serves Spark Connect clients, for tests that kill them."""
+    """A classic session; the same JVM also serves Spark Connect clients, for tests that kill them.
+
+    Plans over a few rows run sooner interpreted than compiled; other sessions of the tests compile.
+    """
     session = (
         SparkSession.builder.master("local[2]")
         .appName("viewkeeper-tests")
@@ -37,6 +40,8 @@ def spark() -> Iterator[SparkSession]:
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.log.level", "OFF")
+        .config("spark.sql.codegen.wholeStage", "false")
+        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         .config("spark.plugins", "org.apache.spark.sql.connect.SparkConnectPlugin")
         .config("spark.connect.grpc.binding.address", "127.0.0.1")
         .config("spark.connect.grpc.binding.port", str(CONNECT_PORT))

@@ -21,14 +21,14 @@ def uncounted(rel: Relation) -> Relation:
     return rewrite(rel, lambda n: Scan(n.table, n.bound, n.at) if isinstance(n, Scan) else n)
 
 
-@cases(150)
+@cases(75)
 @given(plans(budget=5, counted=True), histories())
 def test_reading_counts_gives_the_bag_that_reading_copies_gives(view: Typed, history: History) -> None:
     start(history)
     assert value(view.rel) == value(uncounted(view.rel))
 
 
-@cases(60)
+@cases(30)
 @given(plans_with(Expand, budget=4, counted=True), histories())
 def test_expanding_counts_gives_the_bag_back(view: Typed, history: History) -> None:
     start(history)
@@ -43,7 +43,7 @@ def rows_taken_back() -> Typed:
 ONE_ROW = History({"r": ((1, 0, "y"),), "s": (), "t": ()}, ((),))
 
 
-@cases(60)
+@cases(30)
 @example(rows_taken_back(), ONE_ROW)
 @given(plans_with(Affected, budget=4), histories())
 def test_affected_is_the_set_of_values_mentioned(view: Typed, history: History) -> None:
@@ -58,7 +58,7 @@ def test_affected_is_the_set_of_values_mentioned(view: Typed, history: History) 
     assert all(count == 1 for count in mentioned.values())
 
 
-@cases(60)
+@cases(30)
 @given(plans(budget=5), histories())
 def test_sharing_common_subexpressions_changes_nothing(view: Typed, history: History) -> None:
     start(history)

@@ -45,7 +45,7 @@ def deltas(draw: st.DrawFn, table: str, bag: Bag) -> Bag:
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
-@cases(140)
+@cases(70)
 @given(data=st.data())
 def test_views_hold_exactly_what_is_derivable(example: Example, data: st.DataObject) -> None:
     tables = {name: data.draw(bags(name), name) for name in example.tables}
@@ -64,7 +64,7 @@ def test_views_hold_exactly_what_is_derivable(example: Example, data: st.DataObj
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
-@cases(20)
+@cases(10)
 @given(data=st.data())
 def test_strata_that_are_one_fixpoint(example: Example, data: st.DataObject) -> None:
     program = parse_program(example.rules)

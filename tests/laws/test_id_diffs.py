@@ -58,7 +58,7 @@ def is_up_to_date(script: Script, plan: Relation) -> None:
     assert stage().rows("v", script.visible) == stage().rows(plan)
 
 
-@cases(24)
+@cases(12)
 @given(seeds)
 def test_the_script_does_what_recomputation_does(seed: int) -> None:
     random = Random(seed)
@@ -69,7 +69,7 @@ def test_the_script_does_what_recomputation_does(seed: int) -> None:
         is_up_to_date(script, plan)
 
 
-@cases(8)
+@cases(4)
 @given(seeds)
 def test_tuple_based_scripts_do_the_same(seed: int) -> None:
     random = Random(seed)
@@ -80,7 +80,7 @@ def test_tuple_based_scripts_do_the_same(seed: int) -> None:
         is_up_to_date(script, plan)
 
 
-@cases(8)
+@cases(4)
 @given(seeds)
 def test_a_script_for_the_diffs_that_have_rows_is_enough(seed: int) -> None:
     """The short scripts of batches that only insert, or update one attribute, are complete."""
@@ -96,7 +96,7 @@ def test_a_script_for_the_diffs_that_have_rows_is_enough(seed: int) -> None:
         is_up_to_date(short, plan)
 
 
-@cases(6)
+@cases(4)
 @given(seeds)
 def test_diffs_are_effective_and_any_order_of_applying_them_is_good(seed: int) -> None:
     random = Random(seed)
@@ -142,7 +142,7 @@ def test_apply_as_algebra_is_apply_as_dml(seed: int) -> None:
         assert stage().rows(rel) == stage().rows("v")
 
 
-@cases(80)
+@cases(40)
 @given(seeds)
 def test_updates_of_non_conditional_attributes_read_no_base_table(seed: int) -> None:
     """Structurally: the script for such an update has no scan of a table at OLD or at NEW."""

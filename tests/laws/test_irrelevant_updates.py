@@ -66,7 +66,7 @@ def kept_of(table: str, rows: list[tuple[object, ...]], test: Scalar) -> list[bo
     return [keep for (keep,) in found]
 
 
-@cases(300)
+@cases(150)
 @given(SEEDS)
 @example(292681)
 def test_a_dropped_change_never_changes_the_view(seed: int) -> None:
@@ -132,7 +132,7 @@ def solved(atoms: list[Atom], fixed: Mapping[str, int]) -> dict[str, int] | None
     return {name: distance[name] - distance["0"] for name in names[1:]}
 
 
-@cases(400)
+@cases(200)
 @given(SEEDS)
 def test_a_change_is_kept_exactly_when_some_database_shows_it(seed: int) -> None:
     dice = random.Random(seed)
@@ -149,7 +149,7 @@ def test_a_change_is_kept_exactly_when_some_database_shows_it(seed: int) -> None
         assert sum(value(rel).values()) == 1
 
 
-@cases(300)
+@cases(150)
 @given(SEEDS)
 def test_two_tuples_are_irrelevant_together_exactly_when_they_never_meet(seed: int) -> None:
     dice = random.Random(seed)

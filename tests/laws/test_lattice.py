@@ -57,7 +57,7 @@ def random_statistics(rng: Random, nodes: Lattice) -> Statistics:
     return Statistics(sizes, {name: rng.randint(1, 100) for name in (*names, "f")})
 
 
-@cases(30)
+@cases(15)
 @given(RANDOM)
 def test_layers_from_the_lattice_equal_recomputation(rng: Random) -> None:
     db, known = database(), schemas(rng)
@@ -81,7 +81,7 @@ def test_layers_from_the_lattice_equal_recomputation(rng: Random) -> None:
         before = step.after
 
 
-@cases(28)
+@cases(14)
 @given(RANDOM)
 def test_every_edge_computes_its_child(rng: Random) -> None:
     db, known = database(), schemas(rng)
@@ -96,7 +96,7 @@ def test_every_edge_computes_its_child(rng: Random) -> None:
     }
 
 
-@cases(20)
+@cases(10)
 @given(RANDOM)
 def test_hidden_columns_change_no_group(rng: Random) -> None:
     """Sections 5.2 and 5.3: extended and optimized views show what the given ones show."""
@@ -112,7 +112,7 @@ def test_hidden_columns_change_no_group(rng: Random) -> None:
             assert db.rows(visible(other, full_state(other))) == expected
 
 
-@cases(20)
+@cases(10)
 @given(RANDOM)
 def test_extension_only_adds_edges(rng: Random) -> None:
     known = schemas(rng)
@@ -124,7 +124,7 @@ def test_extension_only_adds_edges(rng: Random) -> None:
     assert above(lattice(views)) <= above(lattice_friendly(views))
 
 
-@cases(28)
+@cases(14)
 @given(RANDOM)
 def test_answers_from_views_equal_answers_from_tables(rng: Random) -> None:
     db, known = database(), schemas(rng)
@@ -139,7 +139,7 @@ def test_answers_from_views_equal_answers_from_tables(rng: Random) -> None:
         assert found.code in ("no-view", "not-derivable")
 
 
-@cases(28)
+@cases(14)
 @given(RANDOM)
 def test_preaggregated_layers_equal_recomputation(rng: Random) -> None:
     """Section 4.1.3: it refreshes the view to the recomputed state."""

@@ -100,7 +100,7 @@ def evaluated(view: Fixpoint, tables: dict[str, Bag], limit: int = 40) -> Bag:
 
 
 @pytest.mark.parametrize("name", FIXPOINTS)
-@cases(60)
+@cases(30)
 @given(old_tree=EDGES, new_tree=EDGES, old_blocked=BLOCKED, new_blocked=BLOCKED)
 @example({(1, 0): 1, (2, 1): 1}, {(2, 1): 1, (1, 2): 1, (3, 0): 1}, {}, {})
 def test_levels_are_maintained(

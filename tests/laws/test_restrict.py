@@ -40,7 +40,7 @@ ONE_DELETION = History(
 )
 
 
-@cases(250)
+@cases(125)
 @example(rows_taken_back(), ONE_DELETION)
 @given(restrictions(), histories())
 def test_pushing_keys_down_keeps_the_same_rows(

@@ -98,7 +98,7 @@ ONE_INSERTION = History(
 )
 
 
-@cases(100)
+@cases(50)
 @example(sum_of_rows_taken_back(), ONE_INSERTION)
 @given(aggregates(), histories(batches=3))
 def test_state_is_exact_and_its_deltas_obey_the_law(aggregate: Aggregate, history: History) -> None:

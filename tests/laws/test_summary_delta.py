@@ -48,7 +48,7 @@ def refreshed(db: Database, node: CubeView, delta: Relation, batch: Batch, weakl
     db.store(f"stored_{node.name}", result)
 
 
-@cases(80)
+@cases(40)
 @given(RANDOM)
 def test_layers_equal_recomputation(rng: Random) -> None:
     db, known = database(), schemas(rng)
@@ -68,7 +68,7 @@ def test_layers_equal_recomputation(rng: Random) -> None:
         before = step.after
 
 
-@cases(35)
+@cases(17)
 @given(RANDOM)
 def test_visible_columns_equal_the_query(rng: Random) -> None:
     """The state says no less than the query itself, NULLs and the empty group included."""
@@ -84,7 +84,7 @@ def _direct(node: CubeView) -> Relation:
     return plain(Aggregate(source(node), node.keys, node.measures))
 
 
-@cases(35)
+@cases(17)
 @given(RANDOM)
 def test_prepare_changes_is_the_union_of_both_sides(rng: Random) -> None:
     db, known = database(), schemas(rng)
