@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from viewkeeper.draft import Draft
 from viewkeeper.errors import InvalidOption, NotFound
 from viewkeeper.publish import publish
+from viewkeeper.spark.engine import RESULTS
 from viewkeeper.spark.relations import fold
 from viewkeeper.storage.commits import Entry
 from viewkeeper.storage.delta_log import main_files
@@ -55,6 +56,7 @@ def vacuum(work: Workspace, keep: int = 20) -> int:
     work.log.forget(forgotten)
     present = [path for path, _ in work.log.folder.listed("relations")]
     garbage = [path for path in present if path not in named and _is_garbage(path, named)]
+    garbage += [path for path, _ in work.log.folder.listed(RESULTS)]
     work.log.folder.delete(garbage)
     return len(garbage)
 

@@ -64,6 +64,7 @@ def test_nothing_leaks_into_the_session(spark: SparkSession, tmp_path: Path) -> 
         assert warehouse.verify("v")
         assert warehouse.verify("w")
         assert _seen(spark) == before
+        assert not list(warehouse._work.log.folder.listed("results"))
         assert rows(spark.table("pos")) == bag([(7,)])
     finally:
         spark.catalog.dropTempView("pos")

@@ -26,6 +26,9 @@ from viewkeeper.storage.relation import DataFile
 FAILURES = (PySparkException, Py4JError)
 """What a failing Spark job raises: Spark's own error, or the JVM's as it is."""
 
+RESULTS = "results"
+"""Folder of intermediate results; nothing names them after the refresh."""
+
 SMALL = 200_000
 """A result of at most this many rows is written as one file."""
 
@@ -44,12 +47,13 @@ class Engine:
         self._checked: set[str] = set()
         self._lock = threading.Lock()
         self._kept: list[DataFrame] = []
+        self._results: list[str] = []
         self._keeping = 0
 
     @contextmanager
     def keeping(self) -> Iterator[None]:
-        """While this lasts, what is kept stays. Spark shares equal plans of views that are refreshed side
-        by side, so nothing is given back before the last of them is done."""
+        """While this lasts, what is kept and intermediate results stay. Spark shares equal plans of views
+        that are refreshed side by side, so nothing is given back before the last of them is done."""
         with self._lock:
             self._keeping += 1
         try:
@@ -57,9 +61,12 @@ class Engine:
         finally:
             with self._lock:
                 self._keeping -= 1
-                done, self._kept = (self._kept, []) if not self._keeping else ([], self._kept)
-            for frame in done:
+                kept, results = ([], []) if self._keeping else (self._kept, self._results)
+                if not self._keeping:
+                    self._kept, self._results = [], []
+            for frame in kept:
                 frame.unpersist()
+            self.folder.delete([path for batch in results for path, _ in self.folder.listed(batch)])
 
     def keep(self, frame: DataFrame) -> DataFrame:
         """A frame that is computed once, however often it is used."""
@@ -134,6 +141,13 @@ class Engine:
             except FAILURES as error:
                 raise translated(error) from error
         return written_files(self.folder, relation, batch)
+
+    def write_result(self, frame: DataFrame, rows: int | None = None) -> tuple[DataFile, ...]:
+        """Writes an intermediate result, which is gone when nothing is kept any more; one action."""
+        files = self.write(frame, RESULTS, rows)
+        with self._lock:
+            self._results += sorted({join(RESULTS, file.path.rpartition("/")[0]) for file in files})
+        return files
 
     def rows(self, frame: DataFrame, limit: int) -> list[Row]:
         """At most `limit` rows on the driver; one action."""

@@ -22,13 +22,10 @@ from viewkeeper.algebra.walk import scans
 from viewkeeper.maintenance.evaluator import Derivation, absent, present
 from viewkeeper.maintenance.strata import references
 from viewkeeper.spark.arrow import arrow_type
-from viewkeeper.spark.engine import Engine, columns_of
+from viewkeeper.spark.engine import RESULTS, Engine, columns_of
 from viewkeeper.spark.read import Source
 from viewkeeper.sql.render import state_name
 from viewkeeper.storage.relation import DataFile
-
-RESULTS = "results"
-"""Folder of intermediate results; nothing names them after the refresh."""
 
 LARGE = 100_000
 """Candidates are stored before they are looked up in more rows than this."""
@@ -85,7 +82,7 @@ class SparkEvaluator:
         total = added if known is None else known.with_rows(added)
         self.results[name] = total
         if len(total.files) > FILES or (total.local is not None and total.local.num_rows > SMALL):
-            files = self.engine.write(self._rows(name), RESULTS, total.rows)
+            files = self.engine.write_result(self._rows(name), total.rows)
             self.results[name] = Result(total.columns, files)
 
     def move(self, name: str, to: str) -> None:
@@ -133,7 +130,7 @@ class SparkEvaluator:
             if table.num_rows <= SMALL:
                 return Result(columns, local=table)
             self.is_large = True
-        return Result(columns, self.engine.write(frame, RESULTS))
+        return Result(columns, self.engine.write_result(frame))
 
     def _typed(self, name: str, frame: DataFrame) -> DataFrame:
         """The types of the definition that the result belongs to: rounds must not widen them."""

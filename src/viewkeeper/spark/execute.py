@@ -27,8 +27,7 @@ from viewkeeper.planning.steps import (
     flag,
     is_needed,
 )
-from viewkeeper.spark.engine import Engine, columns_of, counted, slot
-from viewkeeper.spark.evaluator import RESULTS
+from viewkeeper.spark.engine import RESULTS, Engine, columns_of, counted, slot
 from viewkeeper.spark.fixpoint import run_evaluation, run_maintenance
 from viewkeeper.spark.read import Reader, Source
 from viewkeeper.sql.render import state_name
@@ -94,10 +93,10 @@ class Execution:
         return self.engine.plan(rest, {**leaves, **self.frames})
 
     def _write_result(self, step: Compute) -> None:
-        """Results whose size decides what follows are written beside the data, and vacuumed later."""
+        """Results whose size decides what follows are written beside the data until the refresh is done."""
         frame = self.frame(step.plan)
         columns = columns_of(frame)
-        files = self.engine.write(frame, RESULTS)
+        files = self.engine.write_result(frame)
         self.frames[step.name] = self.engine.files(RESULTS, files, columns)
         self.sizes[step.name] = sum(file.rows for file in files)
         if not files:

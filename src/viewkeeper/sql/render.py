@@ -89,8 +89,9 @@ def render(
 
 def _duckdb_names(node: exp.Expr) -> exp.Expr:
     """Functions of Spark that sqlglot passes on under a name that DuckDB does not know."""
-    if isinstance(node, exp.Anonymous) and node.name.lower() == "raise_error":
-        return exp.Anonymous(this="error", expressions=node.expressions)
+    names = {"raise_error": "error", "xxhash64": "hash"}
+    if isinstance(node, exp.Anonymous) and node.name.lower() in names:
+        return exp.Anonymous(this=names[node.name.lower()], expressions=node.expressions)
     return node
 
 

@@ -47,27 +47,34 @@ def counted_bag(main: Relation, layers: Relation | None) -> Relation:
 
 
 def merged_bag(main: Relation, layers: Relation, key: Sequence[str]) -> Relation:
-    """The rows of a bag, one per copy. `key` narrows the search for touched rows."""
-    names = main.columns
-    touch = tuple(key) or names
-    deleted = Filter(layers, exp.LT(this=column(COUNT), expression=literal(0)))
-    touched = Distinct(restricted_to(deleted, touch))
-    inserted = Filter(layers, exp.GT(this=column(COUNT), expression=literal(0)))
-    rest = consolidated(
-        UnionAll(
-            (
-                Project(_having(main, touched, JoinKind.SEMI), (*same(names), ONE)),
-                restricted_to(_having(layers, touched, JoinKind.SEMI), (*names, COUNT)),
-            )
-        )
-    )
-    return UnionAll(
-        (
-            _having(main, touched, JoinKind.ANTI),
-            restricted_to(_having(inserted, touched, JoinKind.ANTI), names),
-            restricted_to(Expand(rest), names),
-        )
-    )
+    """The rows of a bag, one per copy. Only rows of main that the net change deletes are looked at twice."""
+    net = consolidated(restricted_to(layers, (*main.columns, COUNT)))
+    gone = Filter(net, exp.LT(this=column(COUNT), expression=literal(0)))
+    new = Filter(net, exp.GT(this=column(COUNT), expression=literal(0)))
+    kept = _rows_but(main, gone, key) if key else _bag_but(main, gone)
+    return UnionAll((*kept, restricted_to(Expand(new), main.columns)))
+
+
+def _rows_but(main: Relation, gone: Relation, key: Sequence[str]) -> tuple[Relation, ...]:
+    """What is left of a keyed table: a key that is gone was there once."""
+    return (_having(main, restricted_to(gone, key), JoinKind.ANTI),)
+
+
+def _bag_but(main: Relation, gone: Relation) -> tuple[Relation, ...]:
+    """What is left of a bag: copies are counted only where a row may be among those that are gone.
+
+    Rows are compared by a hash, which is one number whatever the columns; what it takes for equal
+    by chance is counted too, and stays.
+    """
+    hashes = Project(gone, (Named("__hash", _hash(main.columns)),))
+    same_hash = exp.EQ(this=_hash(main.columns), expression=column("__hash"))
+    near = Project(Join(main, hashes, JoinKind.SEMI, same_hash), (*same(main.columns), ONE))
+    left = Expand(consolidated(UnionAll((near, gone))))
+    return Join(main, hashes, JoinKind.ANTI, same_hash), restricted_to(left, main.columns)
+
+
+def _hash(names: Sequence[str]) -> Scalar:
+    return function("xxhash64", *(column(name) for name in names))
 
 
 def inserted_bag(main: Relation, layers: Relation) -> Relation:
