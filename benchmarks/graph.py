@@ -6,8 +6,8 @@
     forest      trees of fan-out two: for the same generation
 
 Graphs have 10,000 and 100,000 edges. Batches of one edge, ten edges, and 0.1 % of the edges are inserted,
-deleted, and mixed; inserted edges were deleted before, so that the graph keeps its kind. The rival is the same
-view evaluated from scratch by the same engine (`REFRESH … FULL`): stock Spark has no recursion with set semantics.
+deleted, and mixed; inserted edges were deleted before, so that the graph keeps its kind. The rival is the
+same view evaluated from scratch by the same engine: stock Spark has no recursion with set semantics.
 """
 
 from __future__ import annotations
