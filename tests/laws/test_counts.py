@@ -11,7 +11,8 @@ from tests.laws.harness import connection, rows_of, scan, start, stored_name, va
 from tests.laws.plans import Typed, plans, plans_with
 from tests.laws.settings import cases
 from viewkeeper.algebra.counts import is_counted, weighted
-from viewkeeper.algebra.relations import Affected, Expand, Negate, Relation, Scan, UnionAll
+from viewkeeper.algebra.expressions import Named, literal
+from viewkeeper.algebra.relations import Affected, Expand, Negate, Project, Relation, Scan, TopK, UnionAll
 from viewkeeper.algebra.walk import rewrite
 from viewkeeper.delta.share import shared
 from viewkeeper.sql.render import DUCKDB, render
@@ -21,7 +22,16 @@ def uncounted(rel: Relation) -> Relation:
     return rewrite(rel, lambda n: Scan(n.table, n.bound, n.at) if isinstance(n, Scan) else n)
 
 
+ONE_ROW = History({"r": ((1, 0, "y"),), "s": (), "t": ()}, ((),))
+
+
+def first_of_a_constant() -> Typed:
+    """A constant of an unordered limit must not be taken for the place of a column."""
+    return Typed(TopK(Project(scan("r"), (Named("p", literal(7)),)), (), 1), {})
+
+
 @cases(75)
+@example(first_of_a_constant(), ONE_ROW)
 @given(plans(budget=5, counted=True), histories())
 def test_reading_counts_gives_the_bag_that_reading_copies_gives(view: Typed, history: History) -> None:
     start(history)
@@ -38,9 +48,6 @@ def test_expanding_counts_gives_the_bag_back(view: Typed, history: History) -> N
 def rows_taken_back() -> Typed:
     rows = scan("r")
     return Typed(Affected(UnionAll((rows, Negate(rows))), ("a",)), {})
-
-
-ONE_ROW = History({"r": ((1, 0, "y"),), "s": (), "t": ()}, ((),))
 
 
 @cases(30)

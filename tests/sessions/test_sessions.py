@@ -83,7 +83,7 @@ def test_an_error_leaks_nothing_either(spark: SparkSession, warehouse: vk.Wareho
 
 def _seen(spark: SparkSession) -> dict[str, Any]:
     settings = {name: spark.conf.get(name, None) for name in ENGINE_SETTINGS}
-    views = sorted(table.name for table in spark.catalog.listTables() if table.isTemporary)
+    views = sorted(row.tableName for row in spark.sql("SHOW TABLES").collect() if row.isTemporary)
     shuffles = spark.conf.get("spark.sql.shuffle.partitions")
     return {
         "cached": spark.sparkContext._jsc.sc().getPersistentRDDs().size(),

@@ -350,13 +350,17 @@ class _Renderer:
         return select
 
     def _top_k(self, rel: TopK) -> exp.Query:
+        """Ties are ordered by all columns, but constants: a number would be the place of a column."""
         block = self._block(rel.child)
         if not block.is_simple(rel.columns):
             block = self._closed(block)
         given = [_tidy(replace_columns(item, block.outputs)) for item in rel.order]
         ordered = {item.this.sql() for item in given}
         ties = [_ordered(expr) for expr in block.outputs.values() if _tidy(expr).sql() not in ordered]
-        select = self._select(block).order_by(*given, *ties, copy=False).limit(rel.limit, copy=False)
+        order = [item for item in (*given, *ties) if not isinstance(item.this, exp.Literal)]
+        select = self._select(block).limit(rel.limit, copy=False)
+        if order:
+            select.order_by(*order, copy=False)
         return select.offset(rel.offset, copy=False) if rel.offset else select
 
     def _set_operation(
