@@ -10,6 +10,7 @@ turn (A, B, A, B, …) so that a slow minute hits both sides; the medians are co
 from __future__ import annotations
 
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -73,9 +74,11 @@ class Table:
     def add(
         self, what: str, cost: Comparison, limit: float | None = None, unit: str = "s", **detail: Any
     ) -> Line:
-        """`detail` holds further columns: what the work read and wrote, say."""
-        self.lines.append(Line(what, cost, limit, unit, detail))
-        return self.lines[-1]
+        """`detail` holds further columns: what the work read and wrote, say. Prints progress."""
+        line = Line(what, cost, limit, unit, detail)
+        self.lines.append(line)
+        print("  ".join(filter(None, _cells(line))), file=sys.stderr, flush=True)
+        return line
 
     @property
     def holds(self) -> bool:
