@@ -27,7 +27,7 @@ from tests.streams.shapes import GROUPS_OF_SHAPES, TABLES
 
 STREAMS = int(os.environ.get("VIEWKEEPER_STREAMS", "2"))
 FIRST = int(os.environ.get("VIEWKEEPER_FIRST_STREAM", "0"))
-BATCHES = 3
+BATCHES = 2
 
 
 def opened(path: Path, spark: SparkSession, shapes: Mapping[str, str]) -> vk.Warehouse:
