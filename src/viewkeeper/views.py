@@ -12,6 +12,9 @@ from viewkeeper.catalog import Catalog, ViewDefinition
 from viewkeeper.datalog.parse import parse_program
 from viewkeeper.datalog.translate import translate
 from viewkeeper.maintenance.evaluator import ITERATION_LIMIT
+from viewkeeper.maintenance.lattice.cube_view import Refusal
+from viewkeeper.maintenance.lattice.recognise import cube_view
+from viewkeeper.maintenance.lattice.summary import Summary
 from viewkeeper.maintenance.program import program
 from viewkeeper.maintenance.strategy import Stratum, View
 from viewkeeper.sql import catalog as front_end
@@ -28,7 +31,7 @@ DATALOG = "datalog"
 def compiled(definition: ViewDefinition, catalog: Catalog) -> View:
     """The view as strategies see it."""
     schemas = tuple(catalog.schema(name) for name in definition.tables)
-    return _compiled(replace(definition, position=None, published=None), schemas)
+    return _compiled(replace(definition, position=None, published=None, propagated=None), schemas)
 
 
 @lru_cache(maxsize=1024)
@@ -36,9 +39,23 @@ def _compiled(definition: ViewDefinition, schemas: tuple[TableSchema, ...]) -> V
     name, query = definition.name, _query(definition, front_end.StaticCatalog(schemas))
     strata = (Stratum(name, None),) if query.relation is None else program(name, query.relation)
     limit = int(dict(definition.properties).get(MAX_ITERATIONS, ITERATION_LIMIT))
-    return View(
-        name, definition.sql, definition.columns, strata, query.untranslatable, query.relation, limit=limit
-    )
+    summary = None if query.relation is None else summary_of(name, query.relation, strata, schemas)
+    why = query.untranslatable
+    return View(name, definition.sql, definition.columns, strata, why, query.relation, None, limit, summary)
+
+
+def summary_of(
+    name: str, plan: Relation, strata: tuple[Stratum, ...], schemas: tuple[TableSchema, ...]
+) -> Summary | Refusal:
+    """The view as a generalized cube view with its stored state, or why it is none."""
+    cube = cube_view(plan, {schema.name: schema for schema in schemas}, name)
+    if isinstance(cube, Refusal):
+        return cube
+    if len(strata) > 1 or strata[-1].state is None:
+        return Refusal("no-aggregate", "it is stored as rows, not as the state of one aggregation")
+    if not cube.measures:
+        return Refusal("no-aggregate", "it eliminates duplicates and aggregates nothing")
+    return Summary(cube, strata[-1].state)
 
 
 def _query(definition: ViewDefinition, catalog: front_end.Catalog) -> ViewQuery:
