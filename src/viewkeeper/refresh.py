@@ -16,7 +16,9 @@ from viewkeeper.draft import Draft
 from viewkeeper.lattices import Deltas, Member, planned
 from viewkeeper.maintenance.cubes import SummaryDelta
 from viewkeeper.maintenance.lattice.summary import Summary
+from viewkeeper.maintenance.recompute import Recompute
 from viewkeeper.maintenance.strategy import Batch, TableChange, View
+from viewkeeper.materialization import Anew, planned_anew
 from viewkeeper.planning.planner import Choice, choose
 from viewkeeper.propagation import set_aside, take_over
 from viewkeeper.publish import publish
@@ -37,7 +39,7 @@ PROPAGATED = Reason("propagated", "Its summary-delta was computed before; it is 
 IRRELEVANT = Reason("irrelevant", "No change of what the view reads can matter to it.")
 
 
-def refresh(work: Workspace, names: Iterable[str], policy: str | None) -> Report:
+def refresh(work: Workspace, names: Iterable[str], policy: str | None, use_lattice: bool = True) -> Report:
     """Refreshes the named views, or every stale one, as one atomic commit."""
     names = tuple(names)
 
@@ -49,10 +51,10 @@ def refresh(work: Workspace, names: Iterable[str], policy: str | None) -> Report
         idle = all(report.strategy == "none" for report in reports)
         return None if idle and not stale_views(work, draft.base) else draft
 
-    return _published(work, "refresh", chosen, policy, finish)
+    return _published(work, "refresh", chosen, policy, finish, use_lattice)
 
 
-def propagate(work: Workspace, names: Iterable[str]) -> Report:
+def propagate(work: Workspace, names: Iterable[str], use_lattice: bool = True) -> Report:
     """Computes the summary-deltas of stale views for the next refresh; what readers see stays."""
     names = tuple(names)
 
@@ -64,7 +66,7 @@ def propagate(work: Workspace, names: Iterable[str]) -> Report:
         set_aside(draft)
         return draft if any(report.strategy != "none" for report in reports) else None
 
-    return _published(work, "propagate", chosen, None, finish)
+    return _published(work, "propagate", chosen, None, finish, use_lattice)
 
 
 def _published(
@@ -73,6 +75,7 @@ def _published(
     chosen: Callable[[Draft], Iterable[str]],
     policy: str | None,
     finish: Callable[[Draft, Sequence[ViewReport]], Draft | None],
+    use_lattice: bool,
 ) -> Report:
     """Computes new states of views, does with them what is to be done, and commits; both are timed."""
     before, started = work.engine.actions, time.perf_counter()
@@ -82,7 +85,7 @@ def _published(
     def build(base: Entry) -> Draft | None:
         nonlocal computed
         draft = Draft(base, operation)
-        reports[:] = compute_views(work, draft, chosen(draft), policy)
+        reports[:] = compute_views(work, draft, chosen(draft), policy, use_lattice)
         draft.report["views"] = [report.to_dict() for report in reports]
         computed = time.perf_counter()
         return finish(draft, reports)
@@ -101,7 +104,8 @@ def _has_summary_delta(work: Workspace, draft: Draft, definition: ViewDefinition
     batch = batch_of(draft, start, inputs_seen(work.log, start))
     if batch is None or not batch.changes:
         return False
-    return SummaryDelta().refuse(compiled(definition, draft.catalog), batch) is None
+    view = compiled(definition, draft.catalog)
+    return isinstance(view.summary, Summary) and SummaryDelta().refuse(view, batch) is None
 
 
 def refresh_views(
@@ -114,19 +118,22 @@ def refresh_views(
 
 
 def compute_views(
-    work: Workspace, draft: Draft, names: Iterable[str], policy: str | None
+    work: Workspace, draft: Draft, names: Iterable[str], policy: str | None, use_lattice: bool = True
 ) -> list[ViewReport]:
     """Appends to the views what changed, or writes them anew; nothing is folded yet."""
     names = tuple(names)
     taken = take_over(draft, with_ancestors(draft, names)) if policy != "full" else frozenset()
     order = with_ancestors(draft, names)
     relevant = _relevant(work, draft, order, policy)
-    deltas = planned(work, draft, _members(work, draft, order, policy, relevant))
+    members = _members(work, draft, order, policy, relevant) if use_lattice else ()
+    deltas = planned(work, draft, members)
+    anew = _planned_anew(work, draft, order, policy) if use_lattice else Anew()
     done: list[ViewReport] = []
 
     def one(definition: ViewDefinition) -> ViewReport:
         work.progress("refresh", definition.name, len(done), len(order))
-        report = _refresh_view(work, draft, definition, policy, relevant.get(definition.name), deltas)
+        batch = relevant.get(definition.name)
+        report = _refresh_view(work, draft, definition, policy, batch, deltas, anew)
         if report.strategy == "none" and definition.name in taken:
             report = replace(report, strategy=SummaryDelta.name, reason=PROPAGATED)
         done.append(report)
@@ -134,7 +141,7 @@ def compute_views(
 
     reports: list[ViewReport] = []
     with work.engine.keeping(), ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-        for level in levels(order, deltas.parent):
+        for level in levels(order, lambda name: anew.parent(name) or deltas.parent(name)):
             reports += pool.map(one, level)
     work.progress("refresh", "", len(order), len(order))
     return reports
@@ -164,6 +171,20 @@ def levels(
 
     deepest = max((depth(name) for name in views), default=-1)
     return [[view for view in order if depth(view.name) == level] for level in range(deepest + 1)]
+
+
+def _planned_anew(work: Workspace, draft: Draft, order: Sequence[ViewDefinition], policy: str | None) -> Anew:
+    """The views that are written anew whatever their batch, and where from."""
+    anew = [v.name for v in order if policy == "full" or v.position is None]
+    if not anew or any(name in draft.redefined for name in anew):
+        return Anew()
+    others = [view for view in draft.catalog.in_order() if view.name not in anew]
+    return planned_anew(work, draft, anew, [view.name for view in others if _is_fresh(work, draft, view)])
+
+
+def _is_fresh(work: Workspace, draft: Draft, view: ViewDefinition) -> bool:
+    batch = batch_of(draft, view, inputs_seen(work.log, view))
+    return batch is not None and not batch.changes
 
 
 def _members(
@@ -226,6 +247,7 @@ def _refresh_view(
     policy: str | None,
     relevant: Batch | None,
     deltas: Deltas,
+    anew: Anew,
 ) -> ViewReport:
     started = time.perf_counter()
     view = compiled(definition, draft.catalog)
@@ -248,7 +270,10 @@ def _refresh_view(
     own = {name: draft.relations[name] for name in (*definition.state, definition.name)}
     execution = Execution(work.engine, draft, {**old, **own}, progress=_told(work, definition.name))
     deltas.supply(definition.name, execution)
-    execution.run(choice.strategy.plan(view, batch or storage_of(draft, definition, {})))
+    work_to_do = batch or storage_of(draft, definition, {})
+    if isinstance(choice.strategy, Recompute):
+        work_to_do = replace(work_to_do, anew=anew.state(definition.name, work_to_do.counted))
+    execution.run(choice.strategy.plan(view, work_to_do))
     if definition.name in deltas.members:
         deltas.done[definition.name] = execution
     _publish_position(draft, definition)
@@ -265,9 +290,16 @@ def _refresh_view(
             "steps_skipped": execution.skipped,
             "recomputed": execution.recomputed,
             "rows_dropped": batch.rows_dropped if batch else 0,
-            "parent": deltas.parent(definition.name) if batch and batch.summary else None,
+            "parent": _parent(definition.name, work_to_do, deltas, anew),
         },
     )
+
+
+def _parent(name: str, batch: Batch, deltas: Deltas, anew: Anew) -> str | None:
+    """The view that the lattice took this one's summary-delta, or its whole state, from."""
+    if batch.anew is not None:
+        return anew.parent(name)
+    return deltas.parent(name) if batch.summary is not None else None
 
 
 def _told(work: Workspace, view: str) -> Callable[[str], None]:

@@ -100,20 +100,24 @@ class Warehouse:
         """Changes to several tables that are applied together when the block ends."""
         return Transaction(self._table_name, lambda changes: commit_changes(self._work, changes))
 
-    def refresh(self, *views: str, policy: str | None = None) -> Report:
-        """Brings the named views, or every stale one, up to date in one commit."""
+    def refresh(self, *views: str, policy: str | None = None, use_lattice: bool = True) -> Report:
+        """Brings the named views, or every stale one, up to date in one commit.
+
+        `use_lattice=False`: each view from the base tables, none from another.
+        """
         catalog = self._work.log.latest().catalog
         checked_policy(policy or "auto")
         names = [definitions.view_named(catalog, view).name for view in views]
-        return refresh(self._work, names, policy)
+        return refresh(self._work, names, policy, use_lattice)
 
-    def propagate(self, *views: str) -> Report:
+    def propagate(self, *views: str, use_lattice: bool = True) -> Report:
         """Computes the summary-deltas of the named views, or of every stale one, for the next refresh.
 
         What readers see does not change; `refresh` then only takes them over.
         """
         catalog = self._work.log.latest().catalog
-        return propagate(self._work, [definitions.view_named(catalog, view).name for view in views])
+        names = [definitions.view_named(catalog, view).name for view in views]
+        return propagate(self._work, names, use_lattice)
 
     def table(self, name: str, version: int | None = None) -> DataFrame:
         """The rows of a table or view as last published, or at an earlier version."""

@@ -157,9 +157,42 @@ def test_a_stale_view_answers_only_where_that_is_allowed(shop: vk.Warehouse) -> 
     assert sorted(shop.sql(REGIONS, allow_stale=True).collect()) == before
 
 
+def test_recomputation_goes_through_the_lattice(shop: vk.Warehouse) -> None:
+    shop.refresh()
+    report = shop.refresh(policy="full")
+    assert parents(report) == {
+        "SID_sales": None,
+        **dict.fromkeys(("sCD_sales", "SiC_sales", "sR_sales"), "SID_sales"),
+    }
+    assert {entry.strategy for entry in report} == {"recompute"}
+    shop.create_view("days", "SELECT date, MIN(itemID) AS i, AVG(qty) AS q FROM pos GROUP BY date")
+    assert shop.history("days")[-1].report["details"]["parent"] == "SID_sales"
+    assert shop.verify("days")
+    shop.drop("days")
+    verified(shop)
+
+
 def test_the_lattice_of_a_warehouse(shop: vk.Warehouse) -> None:
     drawn = shop.lattice()
     chosen = {(edge["parent"], edge["child"]) for edge in drawn.to_dict()["edges"] if edge["chosen"]}
     assert chosen == {("SID_sales", "sCD_sales"), ("SID_sales", "SiC_sales"), ("sCD_sales", "sR_sales")}
     assert "from SID_sales ⋈ items" in str(drawn)
     assert drawn.to_svg().startswith("<svg")
+
+
+def test_grouping_sets_are_one_view(shop: vk.Warehouse) -> None:
+    shop.create_view(
+        "cube",
+        "SELECT region, category, MIN(date) AS d, SUM(qty) AS q, COUNT(*) AS n, grouping_id() AS g "
+        "FROM pos JOIN stores USING (storeID) JOIN items USING (itemID) GROUP BY CUBE (region, category)",
+    )
+    rows = [tuple(row) for row in shop.table("pos").collect()]
+    with shop.transaction() as t:
+        t.delete("pos", random.Random(3).sample(rows, len(rows) // 2))
+        t.insert("pos", [(4, 2, DAY, None, 5)])
+    explained = shop.explain("cube")
+    assert (explained.strategy, len(explained.state)) == ("summary-delta", 4)
+    assert any("sd___cube_1" in step.sql for step in explained.steps[1:])
+    report = shop.refresh("cube", policy="strict")
+    assert [entry.strategy for entry in report] == ["summary-delta"]
+    assert shop.verify("cube")

@@ -30,7 +30,7 @@ from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState
 from viewkeeper.delta.functions import Kind
 from viewkeeper.delta.restrict import restrict_by
 from viewkeeper.delta.stored_aggregate import is_undetermined, merged, met, met_columns, old_of
-from viewkeeper.delta.summary_delta import full_state, summary_delta
+from viewkeeper.delta.summary_delta import full_state
 from viewkeeper.maintenance.strategy import Batch, Stratum, bound
 from viewkeeper.planning.steps import AppendLayer, Compute, Step, flag
 
@@ -38,14 +38,6 @@ RECOMPUTE = "groups to recompute"
 LOST = "__is_lost"
 _ANY = "__any"
 _FLOATS = ("double", "float")
-
-
-def append_aggregate(
-    stratum: Stratum, change: Relation, changed: frozenset[str], batch: Batch, only_from: tuple[str, ...]
-) -> list[Step]:
-    """The steps that bring a stratum's stored state up to date with a change of its input."""
-    summary = plain(summary_delta(_state(stratum), change))
-    return append_summary(stratum, summary, changed, batch, only_from)
 
 
 def append_summary(

@@ -18,7 +18,7 @@ from viewkeeper.algebra.walk import base_tables, rewrite
 from viewkeeper.delta.aggregate_state import AggregateState
 from viewkeeper.maintenance.evaluator import ITERATION_LIMIT
 from viewkeeper.maintenance.lattice.cube_view import Refusal
-from viewkeeper.maintenance.lattice.summary import Summary
+from viewkeeper.maintenance.lattice.summary import GroupingSets, Summary
 from viewkeeper.maintenance.top_k import Buffer
 from viewkeeper.planning.steps import Script, delta_name
 from viewkeeper.report import Reason
@@ -65,7 +65,7 @@ class View:
     query: Relation | None = None
     before: View | None = None
     limit: int = ITERATION_LIMIT
-    summary: Summary | Refusal | None = None
+    summary: Summary | GroupingSets | Refusal | None = None
 
     @property
     def top(self) -> Stratum:
@@ -89,7 +89,8 @@ class Batch:
     `stored` gives the columns of stored relations. `relevance` holds, for tables some of whose
     changes were found not to matter, the condition of those that may. `may_recompute`: where much
     of a view goes, computing that part anew is allowed. `summary` is the view's summary-delta where
-    it comes from that of another view, not from the changes.
+    it comes from that of another view, not from the changes; `anew` is its whole state where that
+    comes from the state of another view.
     """
 
     changes: Mapping[str, TableChange]
@@ -100,6 +101,7 @@ class Batch:
     rows_dropped: int = 0
     may_recompute: bool = True
     summary: Relation | None = None
+    anew: Relation | None = None
 
     @property
     def changed(self) -> frozenset[str]:

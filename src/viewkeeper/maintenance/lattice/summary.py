@@ -70,6 +70,13 @@ class Summary:
             yield from ((piece.lost, lost(name)), (piece.at, at), (lost(piece.at), lost(at)))
 
 
+@dataclass(frozen=True)
+class GroupingSets:
+    """The nodes of one view by CUBE, ROLLUP or GROUPING SETS, each called as the stratum that stores it."""
+
+    nodes: tuple[Summary, ...]
+
+
 def edge_summary_delta(edge: Edge, parent: Summary, child: Summary, delta: Relation) -> Relation:
     """The child's summary-delta, as `delta/summary_delta.py` has it, from the parent's as it was stored."""
     rows = with_dimensions(edge, parent.as_pieces(delta), State.NEW)
