@@ -114,7 +114,7 @@ def _measure(table: Table, spark: SparkSession, workload: Workload, size: int) -
         for number in dict.fromkeys((1, 10, max(1, len(edges) // 1000))):
             for what, report in _batches(wh, rng.sample(edges, 2 * number), number):
                 limit = _limit(workload, what, number, len(edges))
-                cost = Comparison(report.refresh_seconds, rival)
+                cost = Comparison(report.seconds, rival)
                 name = f"{workload.name}, {len(edges):,} edges: {number} {what}"
                 table.add(name, cost, limit, **_cost(report))
         if not wh.verify(workload.view):

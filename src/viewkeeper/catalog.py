@@ -20,6 +20,7 @@ class ViewDefinition:
 
     `position` is the version of the base tables that the stored rows are the answer for, and
     `published` the version in which they were published; both None before the view is filled.
+    `propagated` is the version of the base tables that a next state, not yet published, is for.
     `state` names the hidden relations that its maintenance needs. The text of a Datalog view, also in
     `sql`, has the rules of all predicates that are defined together with it; `predicates` gives the
     columns of each.
@@ -37,6 +38,7 @@ class ViewDefinition:
     properties: tuple[tuple[str, str], ...] = ()
     language: str = "sql"
     predicates: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    propagated: int | None = None
 
     @property
     def schema(self) -> TableSchema:
@@ -56,6 +58,7 @@ class ViewDefinition:
             "properties": [list(pair) for pair in self.properties],
             "language": self.language,
             "predicates": [[name, list(columns)] for name, columns in self.predicates],
+            "propagated": self.propagated,
         }
 
     @staticmethod
@@ -73,6 +76,7 @@ class ViewDefinition:
             properties=tuple((key, value) for key, value in data["properties"]),
             language=data.get("language", "sql"),
             predicates=tuple((name, tuple(columns)) for name, columns in data.get("predicates", ())),
+            propagated=data.get("propagated"),
         )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from viewkeeper.algebra.schema import Column, TableSchema, is_hidden
 from viewkeeper.catalog import REFRESH_MODES, Catalog, ViewDefinition
-from viewkeeper.draft import Draft
+from viewkeeper.draft import Draft, propagated_name
 from viewkeeper.errors import (
     AlreadyExists,
     DependencyError,
@@ -139,7 +139,9 @@ def alter_view(work: Workspace, name: str, sql: str) -> int:
 def redefine(work: Workspace, draft: Draft, known: ViewDefinition, changed: ViewDefinition) -> None:
     """Gives a view another definition. Its rows stay where the change can be maintained."""
     rows = {name: draft.relations.pop(name) for name in (known.name, *known.state)}
-    define(work, draft, replace(changed, position=None, published=None, state=(), columns=()))
+    draft.relations.pop(propagated_name(known.name), None)
+    bare = replace(changed, position=None, published=None, propagated=None, state=(), columns=())
+    define(work, draft, bare)
     _check_dependents(draft, known.name)
     new = draft.catalog.views[known.name]
     view = replace(compiled(new, draft.catalog), before=compiled(known, draft.base.catalog))

@@ -12,6 +12,11 @@ from viewkeeper.storage.commits import Entry
 from viewkeeper.storage.relation import DataFile, Layer, RelationState
 
 
+def propagated_name(view: str) -> str:
+    """The relation that holds the next state of a view, propagated and not yet published."""
+    return f"__propagated_{view}"
+
+
 @dataclass
 class Draft:
     """A mutable builder of the entry that follows `base`; views are refreshed by several threads."""
@@ -63,6 +68,7 @@ class Draft:
     def drop(self, name: str) -> None:
         self.catalog = self.catalog.without(name)
         self.relations.pop(name, None)
+        self.relations.pop(propagated_name(name), None)
 
     def changed_relations(self) -> tuple[str, ...]:
         return tuple(n for n, s in self.relations.items() if self.base.relations.get(n) != s)

@@ -63,9 +63,13 @@ def rebased(draft: Draft, newest: Entry) -> Draft | None:
     result = Draft(newest, draft.operation, report=draft.report)
     for name in written:
         result.put(name, _renumbered(draft.relations[name], draft.version, result.version))
+    for name in draft.base.relations.keys() - draft.relations.keys():
+        result.relations.pop(name, None)
     for view in draft.catalog.views.values():
         if view.published == draft.version:
             result.put_view(replace(view, published=result.version))
+        elif view.propagated != draft.base.catalog.views[view.name].propagated:
+            result.put_view(replace(newest.catalog.views[view.name], propagated=view.propagated))
     return result
 
 

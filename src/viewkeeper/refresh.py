@@ -6,14 +6,21 @@ Works on a draft; the caller publishes it. Views come after the views that they 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import cache
 
 from viewkeeper.catalog import ViewDefinition
 from viewkeeper.draft import Draft
+from viewkeeper.lattices import Deltas, Member, planned
+from viewkeeper.maintenance.cubes import SummaryDelta
+from viewkeeper.maintenance.lattice.summary import Summary
+from viewkeeper.maintenance.recompute import Recompute
 from viewkeeper.maintenance.strategy import Batch, TableChange, View
+from viewkeeper.materialization import Anew, planned_anew
 from viewkeeper.planning.planner import Choice, choose
+from viewkeeper.propagation import set_aside, take_over
 from viewkeeper.publish import publish
 from viewkeeper.relevant import Pending, relevant_batches
 from viewkeeper.report import Reason, Report, ViewReport
@@ -28,62 +35,173 @@ SIDE_BY_SIDE = 4
 """How many views are refreshed at the same time: planning one overlaps with running another."""
 
 UNCHANGED = Reason("unchanged", "Nothing that the view reads has changed.")
+PROPAGATED = Reason("propagated", "Its summary-delta was computed before; it is taken over.")
 IRRELEVANT = Reason("irrelevant", "No change of what the view reads can matter to it.")
 
 
-def refresh(work: Workspace, names: Iterable[str], policy: str | None) -> Report:
+def refresh(work: Workspace, names: Iterable[str], policy: str | None, use_lattice: bool = True) -> Report:
     """Refreshes the named views, or every stale one, as one atomic commit."""
-    before, started = work.engine.actions, time.perf_counter()
     names = tuple(names)
+
+    def chosen(draft: Draft) -> tuple[str, ...]:
+        return names or (tuple(draft.catalog.views) if policy == "full" else stale_views(work, draft.base))
+
+    def finish(draft: Draft, reports: Sequence[ViewReport]) -> Draft | None:
+        fold_views(work, draft, reports)
+        idle = all(report.strategy == "none" for report in reports)
+        return None if idle and not stale_views(work, draft.base) else draft
+
+    return _published(work, "refresh", chosen, policy, finish, use_lattice)
+
+
+def propagate(work: Workspace, names: Iterable[str], use_lattice: bool = True) -> Report:
+    """Computes the summary-deltas of stale views for the next refresh; what readers see stays."""
+    names = tuple(names)
+
+    def chosen(draft: Draft) -> tuple[str, ...]:
+        stale = [n for n in stale_views(work, draft.base) if not names or n in names]
+        return tuple(name for name in stale if _has_summary_delta(work, draft, draft.catalog.views[name]))
+
+    def finish(draft: Draft, reports: Sequence[ViewReport]) -> Draft | None:
+        set_aside(draft)
+        return draft if any(report.strategy != "none" for report in reports) else None
+
+    return _published(work, "propagate", chosen, None, finish, use_lattice)
+
+
+def _published(
+    work: Workspace,
+    operation: str,
+    chosen: Callable[[Draft], Iterable[str]],
+    policy: str | None,
+    finish: Callable[[Draft, Sequence[ViewReport]], Draft | None],
+    use_lattice: bool,
+) -> Report:
+    """Computes new states of views, does with them what is to be done, and commits; both are timed."""
+    before, started = work.engine.actions, time.perf_counter()
+    computed = started
     reports: list[ViewReport] = []
 
     def build(base: Entry) -> Draft | None:
-        reports.clear()
-        draft = Draft(base, "refresh")
-        chosen = names or (tuple(base.catalog.views) if policy == "full" else stale_views(work, base))
-        reports.extend(refresh_views(work, draft, chosen, policy))
-        if all(report.strategy == "none" for report in reports) and not stale_views(work, base):
-            return None
+        nonlocal computed
+        draft = Draft(base, operation)
+        reports[:] = compute_views(work, draft, chosen(draft), policy, use_lattice)
         draft.report["views"] = [report.to_dict() for report in reports]
-        return draft
+        computed = time.perf_counter()
+        return finish(draft, reports)
 
     entry = publish(work.log, build)
-    seconds = time.perf_counter() - started
-    return Report(tuple(reports), entry.version, work.engine.actions - before, 0.0, seconds)
+    ended = time.perf_counter()
+    actions = work.engine.actions - before
+    return Report(tuple(reports), entry.version, actions, computed - started, ended - computed)
+
+
+def _has_summary_delta(work: Workspace, draft: Draft, definition: ViewDefinition) -> bool:
+    """Whether a view over base tables can be maintained by its summary-delta alone."""
+    if definition.policy == "full" or any(table in draft.catalog.views for table in definition.tables):
+        return False
+    start = replace(definition, position=definition.propagated or definition.position)
+    batch = batch_of(draft, start, inputs_seen(work.log, start))
+    if batch is None or not batch.changes:
+        return False
+    view = compiled(definition, draft.catalog)
+    return isinstance(view.summary, Summary) and SummaryDelta().refuse(view, batch) is None
 
 
 def refresh_views(
     work: Workspace, draft: Draft, names: Iterable[str], policy: str | None
 ) -> list[ViewReport]:
     """Brings the views, and the views that they read, to the draft's state of the base tables."""
+    reports = compute_views(work, draft, names, policy)
+    fold_views(work, draft, reports)
+    return reports
+
+
+def compute_views(
+    work: Workspace, draft: Draft, names: Iterable[str], policy: str | None, use_lattice: bool = True
+) -> list[ViewReport]:
+    """Appends to the views what changed, or writes them anew; nothing is folded yet."""
+    names = tuple(names)
+    taken = take_over(draft, with_ancestors(draft, names)) if policy != "full" else frozenset()
     order = with_ancestors(draft, names)
     relevant = _relevant(work, draft, order, policy)
+    members = _members(work, draft, order, policy, relevant) if use_lattice else ()
+    deltas = planned(work, draft, members)
+    anew = _planned_anew(work, draft, order, policy) if use_lattice else Anew()
     done: list[ViewReport] = []
 
     def one(definition: ViewDefinition) -> ViewReport:
         work.progress("refresh", definition.name, len(done), len(order))
-        report = _refresh_view(work, draft, definition, policy, relevant.get(definition.name))
+        batch = relevant.get(definition.name)
+        report = _refresh_view(work, draft, definition, policy, batch, deltas, anew)
+        if report.strategy == "none" and definition.name in taken:
+            report = replace(report, strategy=SummaryDelta.name, reason=PROPAGATED)
         done.append(report)
         return report
 
     reports: list[ViewReport] = []
     with work.engine.keeping(), ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-        for level in levels(order):
+        for level in levels(order, lambda name: anew.parent(name) or deltas.parent(name)):
             reports += pool.map(one, level)
     work.progress("refresh", "", len(order), len(order))
     return reports
 
 
-def levels(order: Sequence[ViewDefinition]) -> list[list[ViewDefinition]]:
-    """Views that read none of each other together; each level reads only earlier ones."""
-    depth: dict[str, int] = {}
-    found: list[list[ViewDefinition]] = []
-    for view in order:
-        depth[view.name] = max((depth[table] + 1 for table in view.tables if table in depth), default=0)
-        if depth[view.name] == len(found):
-            found.append([])
-        found[depth[view.name]].append(view)
-    return found
+def fold_views(work: Workspace, draft: Draft, reports: Iterable[ViewReport]) -> None:
+    """Folds the layers of views that changed where they have grown too many."""
+    changed = [draft.catalog.views[report.view] for report in reports if report.strategy != "none"]
+    names = [name for view in changed for name in (*view.state, view.name)]
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        list(pool.map(lambda name: fold(work.engine, draft, name), names))
+
+
+def levels(
+    order: Sequence[ViewDefinition], parent: Callable[[str], str | None] = lambda name: None
+) -> list[list[ViewDefinition]]:
+    """Views that read none of each other together; each level reads only earlier ones.
+
+    `parent` names the view whose summary-delta a view's comes from.
+    """
+    views = {view.name: view for view in order}
+
+    @cache
+    def depth(name: str) -> int:
+        above = {*views[name].tables, parent(name)} & views.keys()
+        return max((depth(other) + 1 for other in above if other is not None), default=0)
+
+    deepest = max((depth(name) for name in views), default=-1)
+    return [[view for view in order if depth(view.name) == level] for level in range(deepest + 1)]
+
+
+def _planned_anew(work: Workspace, draft: Draft, order: Sequence[ViewDefinition], policy: str | None) -> Anew:
+    """The views that are written anew whatever their batch, and where from."""
+    anew = [v.name for v in order if policy == "full" or v.position is None]
+    if not anew or any(name in draft.redefined for name in anew):
+        return Anew()
+    others = [view for view in draft.catalog.in_order() if view.name not in anew]
+    return planned_anew(work, draft, anew, [view.name for view in others if _is_fresh(work, draft, view)])
+
+
+def _is_fresh(work: Workspace, draft: Draft, view: ViewDefinition) -> bool:
+    batch = batch_of(draft, view, inputs_seen(work.log, view))
+    return batch is not None and not batch.changes
+
+
+def _members(
+    work: Workspace,
+    draft: Draft,
+    order: Iterable[ViewDefinition],
+    policy: str | None,
+    relevant: Mapping[str, Batch],
+) -> Iterator[Member]:
+    """The views that are maintained by their summary-deltas."""
+    for definition in order:
+        batch = relevant.get(definition.name)
+        if batch is None or not batch.changes or (policy or definition.policy) == "full":
+            continue
+        view = compiled(definition, draft.catalog)
+        if isinstance(view.summary, Summary) and SummaryDelta().refuse(view, batch) is None:
+            yield Member(view, batch, inputs_seen(work.log, definition))
 
 
 def _relevant(
@@ -128,6 +246,8 @@ def _refresh_view(
     definition: ViewDefinition,
     policy: str | None,
     relevant: Batch | None,
+    deltas: Deltas,
+    anew: Anew,
 ) -> ViewReport:
     started = time.perf_counter()
     view = compiled(definition, draft.catalog)
@@ -145,12 +265,17 @@ def _refresh_view(
         return ViewReport(definition.name, "none", reason, 0, 0, seconds, {"rows_dropped": dropped})
     policy = policy or definition.policy
     if batch is not None:
-        batch = replace(batch, may_recompute=policy == "auto")
+        batch = replace(deltas.batch(definition.name, batch), may_recompute=policy == "auto")
     choice = _choice(view, batch, policy)
     own = {name: draft.relations[name] for name in (*definition.state, definition.name)}
     execution = Execution(work.engine, draft, {**old, **own}, progress=_told(work, definition.name))
-    execution.run(choice.strategy.plan(view, batch or storage_of(draft, definition, {})))
-    _fold(work, draft, definition)
+    deltas.supply(definition.name, execution)
+    work_to_do = batch or storage_of(draft, definition, {})
+    if isinstance(choice.strategy, Recompute):
+        work_to_do = replace(work_to_do, anew=anew.state(definition.name, work_to_do.counted))
+    execution.run(choice.strategy.plan(view, work_to_do))
+    if definition.name in deltas.members:
+        deltas.done[definition.name] = execution
     _publish_position(draft, definition)
     seconds = time.perf_counter() - started
     return ViewReport(
@@ -165,8 +290,16 @@ def _refresh_view(
             "steps_skipped": execution.skipped,
             "recomputed": execution.recomputed,
             "rows_dropped": batch.rows_dropped if batch else 0,
+            "parent": _parent(definition.name, work_to_do, deltas, anew),
         },
     )
+
+
+def _parent(name: str, batch: Batch, deltas: Deltas, anew: Anew) -> str | None:
+    """The view that the lattice took this one's summary-delta, or its whole state, from."""
+    if batch.anew is not None:
+        return anew.parent(name)
+    return deltas.parent(name) if batch.summary is not None else None
 
 
 def _told(work: Workspace, view: str) -> Callable[[str], None]:
@@ -181,11 +314,6 @@ def _reason(choice: Choice, execution: Execution) -> Reason:
     return Reason("recomputed-stratum", f"Most of {names} was affected, so it was evaluated from scratch.")
 
 
-def _fold(work: Workspace, draft: Draft, definition: ViewDefinition) -> None:
-    for name in (*definition.state, definition.name):
-        fold(work.engine, draft, name)
-
-
 def _choice(view: View, batch: Batch | None, policy: str) -> Choice:
     if batch is None:
         first = choose(view, Batch({}, {}), "full")
@@ -197,10 +325,11 @@ def inputs_seen(log: WarehouseLog, definition: ViewDefinition) -> dict[str, Rela
     """The inputs of a view as it last read them, and its own stored relations; empty before that."""
     if definition.position is None or definition.published is None:
         return {}
-    at_position, at_publication = log.entry(definition.position), log.entry(definition.published)
+    at_position = log.entry(definition.position)
     seen = {}
     for name in definition.tables:
-        entry = at_publication if name in at_publication.catalog.views else at_position
+        is_table = name in at_position.catalog.tables
+        entry = at_position if is_table else log.entry(definition.published)
         if name in entry.relations:
             seen[name] = entry.relations[name]
     return seen

@@ -44,6 +44,11 @@ class Report(Sequence[ViewReport]):
     propagate_seconds: float = 0.0
     refresh_seconds: float = 0.0
 
+    @property
+    def seconds(self) -> float:
+        """Both halves: computing the changes, and making them visible."""
+        return self.propagate_seconds + self.refresh_seconds
+
     @overload
     def __getitem__(self, index: int) -> ViewReport: ...
     @overload

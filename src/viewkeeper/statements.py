@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from viewkeeper import definitions
 from viewkeeper.algebra.schema import TableSchema
+from viewkeeper.answers import answered
 from viewkeeper.changes import Change
 from viewkeeper.errors import AlreadyExists
 from viewkeeper.spark.engine import slot
@@ -48,12 +49,16 @@ class Result:
         return self.message
 
 
-def run(warehouse: Warehouse, work: Workspace, text: str) -> DataFrame | Result:
-    """Parses one statement and runs it."""
+def run(
+    warehouse: Warehouse, work: Workspace, text: str, *, use_views: bool = True, stale: bool = False
+) -> DataFrame | Result:
+    """Parses one statement and runs it. Queries may be answered from views, if allowed from stale ones."""
     statement = parse_statement(text)
     match statement:
         case Query():
-            return query(work, statement.sql, work.log.latest())
+            entry = work.log.latest()
+            frame = query(work, statement.sql, entry)
+            return answered(work, statement.sql, entry, frame, stale) if use_views else frame
         case CreateTable():
             return _create_table(work, statement)
         case CreateView():

@@ -12,6 +12,9 @@ from viewkeeper.catalog import Catalog, ViewDefinition
 from viewkeeper.datalog.parse import parse_program
 from viewkeeper.datalog.translate import translate
 from viewkeeper.maintenance.evaluator import ITERATION_LIMIT
+from viewkeeper.maintenance.lattice.cube_view import CubeView, Refusal
+from viewkeeper.maintenance.lattice.recognise import cube_views
+from viewkeeper.maintenance.lattice.summary import GroupingSets, Summary
 from viewkeeper.maintenance.program import program
 from viewkeeper.maintenance.strategy import Stratum, View
 from viewkeeper.sql import catalog as front_end
@@ -28,7 +31,7 @@ DATALOG = "datalog"
 def compiled(definition: ViewDefinition, catalog: Catalog) -> View:
     """The view as strategies see it."""
     schemas = tuple(catalog.schema(name) for name in definition.tables)
-    return _compiled(replace(definition, position=None, published=None), schemas)
+    return _compiled(replace(definition, position=None, published=None, propagated=None), schemas)
 
 
 @lru_cache(maxsize=1024)
@@ -36,9 +39,40 @@ def _compiled(definition: ViewDefinition, schemas: tuple[TableSchema, ...]) -> V
     name, query = definition.name, _query(definition, front_end.StaticCatalog(schemas))
     strata = (Stratum(name, None),) if query.relation is None else program(name, query.relation)
     limit = int(dict(definition.properties).get(MAX_ITERATIONS, ITERATION_LIMIT))
-    return View(
-        name, definition.sql, definition.columns, strata, query.untranslatable, query.relation, limit=limit
-    )
+    summary = None if query.relation is None else summary_of(name, query.relation, strata, schemas)
+    why = query.untranslatable
+    return View(name, definition.sql, definition.columns, strata, why, query.relation, None, limit, summary)
+
+
+def summary_of(
+    name: str, plan: Relation, strata: tuple[Stratum, ...], schemas: tuple[TableSchema, ...]
+) -> Summary | GroupingSets | Refusal:
+    """The view as a generalized cube view, or as several, with its stored state; or why it is none."""
+    found = cube_views(plan, {schema.name: schema for schema in schemas}, name)
+    if isinstance(found, Refusal):
+        return found
+    if len(found) > 1:
+        return _grouping_sets(found, strata[:-1])
+    [cube] = found
+    if len(strata) > 1 or strata[-1].state is None:
+        return Refusal("no-aggregate", "it is stored as rows, not as the state of one aggregation")
+    if not cube.measures:
+        return Refusal("no-aggregate", "it eliminates duplicates and aggregates nothing")
+    return Summary(cube, strata[-1].state)
+
+
+def _grouping_sets(cubes: tuple[CubeView, ...], strata: tuple[Stratum, ...]) -> GroupingSets | Refusal:
+    states = [stratum.state for stratum in strata]
+    if len(states) != len(cubes) or not all(cube.measures for cube in cubes):
+        return Refusal("no-aggregate", "its grouping sets are not stored one by one")
+    nodes = [
+        Summary(cube.renamed(stratum.name), stratum.state)
+        for cube, stratum in zip(cubes, strata, strict=True)
+        if stratum.state is not None
+    ]
+    if len(nodes) < len(cubes):
+        return Refusal("no-aggregate", "one of its grouping sets is stored as rows")
+    return GroupingSets(tuple(nodes))
 
 
 def _query(definition: ViewDefinition, catalog: front_end.Catalog) -> ViewQuery:

@@ -8,11 +8,14 @@ from typing import Any
 
 from viewkeeper import definitions, housekeeping, inspection, programs, statements
 from viewkeeper.algebra.schema import TableSchema
+from viewkeeper.answers import QueryExplanation, explain_query
 from viewkeeper.changes import Transaction
 from viewkeeper.inspection import HistoryEntry, Status, Verification
+from viewkeeper.lattices import drawn
+from viewkeeper.maintenance.lattice.draw import Drawing
 from viewkeeper.planning.explain import Explanation
 from viewkeeper.planning.planner import checked_policy
-from viewkeeper.refresh import refresh
+from viewkeeper.refresh import propagate, refresh
 from viewkeeper.report import Report
 from viewkeeper.spark.engine import Engine
 from viewkeeper.spark.session import DataFrame, SparkSession, local_session
@@ -46,9 +49,13 @@ class Warehouse:
     def on_progress(self, listener: Callable[[ProgressEvent], None] | None) -> None:
         self._work.on_progress = listener
 
-    def sql(self, text: str) -> Any:
-        """Runs one statement; a query gives a DataFrame, anything else says what it did."""
-        return statements.run(self, self._work, text)
+    def sql(self, text: str, *, use_views: bool = True, allow_stale: bool = False) -> Any:
+        """Runs one statement; a query gives a DataFrame, anything else says what it did.
+
+        A query that groups base tables is answered from a view that derives it, if that is up to date or
+        `allow_stale`; `use_views=False` reads just what the query names.
+        """
+        return statements.run(self, self._work, text, use_views=use_views, stale=allow_stale)
 
     def create_table(
         self, name: str | TableSchema, rows: Any = None, key: Sequence[str] = (), *, check: bool = True
@@ -93,12 +100,24 @@ class Warehouse:
         """Changes to several tables that are applied together when the block ends."""
         return Transaction(self._table_name, lambda changes: commit_changes(self._work, changes))
 
-    def refresh(self, *views: str, policy: str | None = None) -> Report:
-        """Brings the named views, or every stale one, up to date in one commit."""
+    def refresh(self, *views: str, policy: str | None = None, use_lattice: bool = True) -> Report:
+        """Brings the named views, or every stale one, up to date in one commit.
+
+        `use_lattice=False`: each view from the base tables, none from another.
+        """
         catalog = self._work.log.latest().catalog
         checked_policy(policy or "auto")
         names = [definitions.view_named(catalog, view).name for view in views]
-        return refresh(self._work, names, policy)
+        return refresh(self._work, names, policy, use_lattice)
+
+    def propagate(self, *views: str, use_lattice: bool = True) -> Report:
+        """Computes the summary-deltas of the named views, or of every stale one, for the next refresh.
+
+        What readers see does not change; `refresh` then only takes them over.
+        """
+        catalog = self._work.log.latest().catalog
+        names = [definitions.view_named(catalog, view).name for view in views]
+        return propagate(self._work, names, use_lattice)
 
     def table(self, name: str, version: int | None = None) -> DataFrame:
         """The rows of a table or view as last published, or at an earlier version."""
@@ -125,6 +144,14 @@ class Warehouse:
     def explain(self, view: str) -> Explanation:
         """Strategy, reasons, rejected alternatives and Δ-script SQL of a view."""
         return inspection.explain(self._work, view)
+
+    def explain_query(self, sql: str, *, allow_stale: bool = False) -> QueryExplanation:
+        """Which view answers a query, or why none does."""
+        return explain_query(self._work, sql, stale=allow_stale)
+
+    def lattice(self) -> Drawing:
+        """Which views derive which: print it, or draw it with `to_svg` or `to_mermaid`."""
+        return drawn(self._work.log.latest())
 
     def compact(self, *names: str) -> int:
         """Folds the layers of the named relations, or of all, into their mains."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
 from viewkeeper.spark.engine import Engine
@@ -27,6 +27,8 @@ class Workspace:
     log: WarehouseLog
     engine: Engine
     on_progress: Callable[[ProgressEvent], None] | None = field(default=None)
+    answers: dict[Hashable, bool] = field(default_factory=dict)
+    """What was found out about states of relations, which never change."""
 
     @property
     def reader(self) -> Reader:

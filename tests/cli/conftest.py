@@ -93,6 +93,20 @@ class Explanation:
         return {"strategy": "counting"}
 
 
+class Drawing:
+    def __str__(self) -> str:
+        return "v  (a)"
+
+    def to_svg(self) -> str:
+        return "<svg/>"
+
+    def to_mermaid(self) -> str:
+        return "flowchart TD"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"views": ["v"]}
+
+
 class Double:
     """What the command line needs of a warehouse; `log` is what it was asked to do."""
 
@@ -136,6 +150,9 @@ class Double:
 
     def explain(self, view: str) -> Explanation:
         return Explanation()
+
+    def lattice(self) -> Drawing:
+        return Drawing()
 
     def close(self) -> None:
         self.log.append(("close",))

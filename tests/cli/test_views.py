@@ -171,3 +171,13 @@ def test_progress_bars_on_a_terminal(monkeypatch, capsys):
     assert "4/4" in drawn
     with progress.bars(visible=False) as listen:
         assert listen is None
+
+
+def test_explain_draws_the_lattice(run, tmp_path):
+    svg, mermaid = tmp_path / "lattice.svg", tmp_path / "lattice.mmd"
+    assert run("explain", "--lattice").stdout == "v  (a)\n"
+    assert run("explain", "--svg", str(svg), "--mermaid", str(mermaid)).exit_code == 0
+    assert (svg.read_text(), mermaid.read_text()) == ("<svg/>", "flowchart TD")
+    assert json.loads(run("explain", "--lattice", "--json").stdout) == {"views": ["v"]}
+    assert run("explain").exit_code == 2
+    assert run("explain", "v", "--lattice").exit_code == 2

@@ -38,7 +38,7 @@ def life(path: Path, kind: str) -> dict[str, Any]:
 )
 def test_a_warehouse_lives_on_any_session(tmp_path: Path, kind: str, module: str) -> None:
     assert life(tmp_path / "w", kind) == {
-        "strategies": ["counting", "counting"],
+        "strategies": ["summary-delta", "counting"],
         "sales": [["c", 8, None]],
         "cities": [[1]],
         "verified": [True, True],

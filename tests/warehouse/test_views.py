@@ -68,7 +68,7 @@ def test_another_query_for_a_view(shop: vk.Warehouse) -> None:
     assert rows(shop.table("w")) == bag([(21,)])
     assert shop.verify("v")
     insert(shop, "pos", (1, "z", 1))
-    assert {entry.strategy for entry in shop.refresh(policy="strict")} == {"counting"}
+    assert {entry.strategy for entry in shop.refresh(policy="strict")} == {"summary-delta"}
     assert rows(shop.table("w")) == bag([(22,)])
 
 
@@ -148,7 +148,10 @@ def test_a_parent_refreshed_alone_leaves_its_child_stale(shop: vk.Warehouse) -> 
     assert rows(shop.table("high")) == bag([(11,)])
     assert shop.verify("high")
     shop.refresh("low")
-    assert {entry.view: entry.strategy for entry in shop.refresh()} == {"low": "none", "high": "counting"}
+    assert {entry.view: entry.strategy for entry in shop.refresh()} == {
+        "low": "none",
+        "high": "summary-delta",
+    }
     assert rows(shop.table("high")) == bag([(14,)])
 
 
@@ -305,12 +308,12 @@ def test_what_a_refresh_would_do(shop: vk.Warehouse) -> None:
     shop.create_view("v", "SELECT item, MIN(qty) AS m FROM pos JOIN stores ON store = id GROUP BY item")
     insert(shop, "pos", (1, "x", 1))
     shown = shop.explain("v")
-    assert (shown.view, shown.strategy, shown.changed) == ("v", "counting", ("pos",))
+    assert (shown.view, shown.strategy, shown.changed) == ("v", "summary-delta", ("pos",))
     assert shown.steps[-1].title == "Append to v (summary-delta)"
     assert any("pos__delta" in step.sql for step in shown.steps)
     assert "MIN(" in shown.steps[-1].sql
     text = str(shown)
-    assert text.startswith("v: counting")
+    assert text.startswith("v: summary-delta")
     assert shown.steps[0].sql.splitlines()[0] in text
     delete(shop, "pos", (1, "x", 5))
     titles = [step.title for step in shop.explain("v").steps]
@@ -331,7 +334,7 @@ def test_status_and_history(shop: vk.Warehouse) -> None:
     assert (status.stale, status.commits_behind, status.rows_behind) == (False, 0, 0)
     history = shop.history("v")
     assert [entry.operation for entry in history] == ["create view v", "refresh"]
-    assert history[-1].report["strategy"] == "counting"
+    assert history[-1].report["strategy"] == "summary-delta"
     assert history[-1].version == shop.version
 
 
@@ -399,7 +402,7 @@ def test_policies(shop: vk.Warehouse) -> None:
         insert(shop, "pos", (1, "x", 1))
         entry = one(shop.refresh(policy=policy))
         found.append((entry.strategy, entry.reason.code))
-    assert found == [("counting", "incremental")] * 3 + [("recompute", "policy-full")]
+    assert found == [("summary-delta", "incremental")] * 3 + [("recompute", "policy-full")]
     assert rows(shop.table("v")) == bag([(1, 6, 12), (2, 2, 3)])
     with pytest.raises(errors.InvalidOption, match="policy"):
         shop.refresh(policy="fast")
@@ -425,4 +428,7 @@ def test_the_policy_of_a_view_is_its_own(shop: vk.Warehouse) -> None:
     shop.create_view("v", TOTALS, policy="full")
     shop.create_view("w", TOTALS, policy="strict")
     insert(shop, "pos", (1, "x", 1))
-    assert {entry.view: entry.strategy for entry in shop.refresh()} == {"v": "recompute", "w": "counting"}
+    assert {entry.view: entry.strategy for entry in shop.refresh()} == {
+        "v": "recompute",
+        "w": "summary-delta",
+    }

@@ -15,6 +15,7 @@ from viewkeeper.cli.session import errors_shown
 from viewkeeper.errors import NotFound
 
 BENCHMARKS = "benchmarks"
+NOT_WORKLOADS = ("harness", "retail_plots", "__init__")
 
 Name = Annotated[str, typer.Argument(help="A workload: the name of a file in benchmarks/.")]
 Scale = Annotated[float, typer.Option(help="Size of the data, relative to the workload's own.", min=0.0001)]
@@ -33,7 +34,7 @@ def bench(name: Name, scale: Scale = 1.0, json: Json = False) -> None:
 def find_workload(name: str) -> Path:
     """The workload's file: benchmarks live beside the package in a clone, not inside it."""
     folder = benchmarks_folder()
-    names = sorted(path.stem for path in folder.glob("*.py") if path.stem not in ("harness", "__init__"))
+    names = sorted(path.stem for path in folder.glob("*.py") if path.stem not in NOT_WORKLOADS)
     if name not in names:
         known = ", ".join(names) or "none here: benchmarks/ comes with a clone of the repository"
         raise NotFound(f"There is no benchmark {name!r}.", hint=f"Benchmarks: {known}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
     from viewkeeper.report import Report
 
 View = Annotated[str, typer.Argument(help="The view's name.")]
+OneView = Annotated[str | None, typer.Argument(help="The view's name.")]
+Lattice = Annotated[bool, typer.Option("--lattice", help="Show which views derive which.")]
+Svg = Annotated[Path | None, typer.Option(help="Draw the lattice into this file.")]
+Mermaid = Annotated[Path | None, typer.Option(help="Write the lattice for Mermaid into this file.")]
 Views = Annotated[list[str] | None, typer.Argument(help="Views; all that are stale when none is named.")]
 PolicyOption = Annotated[
     Policy | None,
@@ -65,14 +70,28 @@ def history(view: View, warehouse: WarehousePath = DEFAULT_WAREHOUSE, json: Json
             print_records(rows, f"{view} has no history.")
 
 
-def explain(view: View, warehouse: WarehousePath = DEFAULT_WAREHOUSE, json: Json = False) -> None:
-    """Show how a view would be maintained: strategy, reasons, rejected alternatives, SQL."""
+def explain(
+    view: OneView = None,
+    lattice: Lattice = False,
+    svg: Svg = None,
+    mermaid: Mermaid = None,
+    warehouse: WarehousePath = DEFAULT_WAREHOUSE,
+    json: Json = False,
+) -> None:
+    """Show how a view would be maintained: strategy, reasons, rejected alternatives, SQL; or the lattice."""
+    drawing = lattice or svg is not None or mermaid is not None
+    if drawing == (view is not None):
+        raise typer.BadParameter("name a view, or ask for --lattice")
     with opened(warehouse, json) as wh:
-        explanation = wh.explain(view)
+        shown = wh.lattice() if view is None else wh.explain(view)
+        if svg is not None:
+            svg.write_text(wh.lattice().to_svg(), encoding="utf-8")
+        if mermaid is not None:
+            mermaid.write_text(wh.lattice().to_mermaid(), encoding="utf-8")
         if json:
-            print_json(explanation.to_dict())
+            print_json(shown.to_dict())
         else:
-            console().print(str(explanation), markup=False, soft_wrap=True)
+            console().print(str(shown), markup=False, soft_wrap=True)
 
 
 def print_report(report: Report) -> None:

@@ -75,7 +75,7 @@ def _aggregated(state: AggregateState, rows: Relation) -> Relation:
         prepared = _prepared(state, rows, net=False)
         for argument in dict.fromkeys(part.argument for part in state.extremes):
             parts = tuple(part for part in state.extremes if part.argument == argument)
-            total = _beside(total, _extremes(state, prepared, parts), state.keys)
+            total = beside(total, held_extremes(state, prepared, parts), state.keys)
     return projected(total, (_counted(state, name) for name in state.columns))
 
 
@@ -90,7 +90,12 @@ def _summed_up(state: AggregateState, prepared: Relation) -> Relation:
     total = _sums(state, prepared)
     for argument in dict.fromkeys(part.argument for part in state.extremes):
         parts = tuple(part for part in state.extremes if part.argument == argument)
-        total = _beside(total, _extremes(state, prepared, parts), state.keys)
+        total = beside(total, held_extremes(state, prepared, parts), state.keys)
+    return finished(state, total)
+
+
+def finished(state: AggregateState, total: Relation) -> Relation:
+    """The columns of a summary-delta, in order."""
     return projected(total, (_counted(state, name) for name in summary_columns(state)))
 
 
@@ -112,13 +117,14 @@ def _prepared(state: AggregateState, delta: Relation, *, net: bool) -> Relation:
     Extremes need net changes: a value that came and went within the batch was never there.
     """
     arguments = dict.fromkeys(part.argument for part in state.parts if part.argument is not None)
-    values = (Named(_value(state, argument), argument) for argument in arguments)
+    values = (Named(value_name(state, argument), argument) for argument in arguments)
     outputs = (*state.aggregate.keys, *values, *same((COUNT,)))
     prepared = projected(weighted(delta), outputs)
     return consolidated(prepared) if net and is_counted(delta) else prepared
 
 
-def _value(state: AggregateState, argument: Scalar | None) -> str:
+def value_name(state: AggregateState, argument: Scalar | None) -> str:
+    """The column of prepared changes that holds an argument's value."""
     return f"__x{state.name(Part(Kind.COUNT, argument))[1:]}"
 
 
@@ -137,7 +143,7 @@ def _signed(state: AggregateState, prepared: Relation) -> Relation:
 
     Where values are only counted, a row stands for all its copies and its sign for their number.
     """
-    summed = {_value(state, part.argument) for part in state.parts if part.kind is Kind.SUM}
+    summed = {value_name(state, part.argument) for part in state.parts if part.kind is Kind.SUM}
     if not summed:
         return renamed(prepared, {COUNT: SIGN})
     gone = exp.LT(this=column(COUNT), expression=literal(0))
@@ -156,15 +162,15 @@ def _total(state: AggregateState, part: Part) -> Scalar:
     sign = column(SIGN)
     if part.kind is Kind.ROWS:
         return _or_zero(function("sum", sign))
-    value = column(_value(state, part.argument))
+    value = column(value_name(state, part.argument))
     if part.kind is Kind.SUM:
         return function("sum", value)
     return _or_zero(function("sum", when(exp.not_(exp.Is(this=value, expression=exp.null())), sign)))
 
 
-def _extremes(state: AggregateState, prepared: Relation, parts: tuple[Part, ...]) -> Relation:
+def held_extremes(state: AggregateState, prepared: Relation, parts: tuple[Part, ...]) -> Relation:
     """Per group, the extremes of the values of one argument that the batch inserts and deletes, net."""
-    value = _value(state, parts[0].argument)
+    value = value_name(state, parts[0].argument)
     number = Named(COUNT, function("sum", column(COUNT)))
     present = exp.not_(exp.Is(this=column(value), expression=exp.null()))
     each = Aggregate(filtered(prepared, present), same((*state.keys, value)), (number,))
@@ -193,7 +199,7 @@ def _extreme(
     )
 
 
-def _beside(total: Relation, more: Relation, keys: tuple[str, ...]) -> Relation:
+def beside(total: Relation, more: Relation, keys: tuple[str, ...]) -> Relation:
     """Joins two relations that have one row per group."""
     other = {key: f"__k_{key}" for key in keys}
     on = null_safe_match(other.items())

@@ -30,7 +30,7 @@ from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState
 from viewkeeper.delta.functions import Kind
 from viewkeeper.delta.restrict import restrict_by
 from viewkeeper.delta.stored_aggregate import is_undetermined, merged, met, met_columns, old_of
-from viewkeeper.delta.summary_delta import full_state, summary_delta
+from viewkeeper.delta.summary_delta import full_state
 from viewkeeper.maintenance.strategy import Batch, Stratum, bound
 from viewkeeper.planning.steps import AppendLayer, Compute, Step, flag
 
@@ -40,12 +40,11 @@ _ANY = "__any"
 _FLOATS = ("double", "float")
 
 
-def append_aggregate(
-    stratum: Stratum, change: Relation, changed: frozenset[str], batch: Batch, only_from: tuple[str, ...]
+def append_summary(
+    stratum: Stratum, summary: Relation, changed: frozenset[str], batch: Batch, only_from: tuple[str, ...]
 ) -> list[Step]:
-    """The steps that bring a stratum's stored state up to date."""
+    """The steps that bring a stratum's stored state up to date with its summary-delta."""
     state = _state(stratum)
-    summary = plain(summary_delta(state, change))
     if not must_look(stratum, batch, changed):
         layer = restricted_to(summary, state.columns)
         return [AppendLayer(stratum.name, layer, note="summary-delta", only_from=only_from)]
@@ -59,6 +58,11 @@ def must_look(stratum: Stratum, batch: Batch, changed: frozenset[str]) -> bool:
     return not inserts_only and bool(state.extremes or _float_sums(stratum, batch))
 
 
+def met_name(relation: str) -> str:
+    """The result that holds the summary-delta of a relation beside its stored groups."""
+    return f"{relation}__met"
+
+
 def _float_sums(stratum: Stratum, batch: Batch) -> list[str]:
     types = {column.name: column.type for column in batch.stored.get(stratum.name, ())}
     sums = [name for part, name in _state(stratum).names if part.kind is Kind.SUM]
@@ -69,7 +73,7 @@ def _looking(
     stratum: Stratum, summary: Relation, changed: frozenset[str], batch: Batch, only_from: tuple[str, ...]
 ) -> list[Step]:
     state, name = _state(stratum), stratum.name
-    both = Reference(f"{name}__met", (*met_columns(state), LOST))
+    both = Reference(met_name(name), (*met_columns(state), LOST))
     lost = Reference(f"{name}__lost", state.keys or (_ANY,))
     is_lost = equal(column(LOST), literal(1))
     settled = merged(state, filtered(both, not_(is_lost)))

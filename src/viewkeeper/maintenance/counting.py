@@ -10,6 +10,8 @@ nothing flows on when that did not change, and the steps above are left out.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from viewkeeper.algebra.build import minus, union_all
 from viewkeeper.algebra.counts import plain, weighted
@@ -28,7 +30,8 @@ from viewkeeper.algebra.walk import nodes, rewrite
 from viewkeeper.delta.minimal import minimal
 from viewkeeper.delta.rules import delta
 from viewkeeper.delta.states import old
-from viewkeeper.maintenance.aggregates import append_aggregate
+from viewkeeper.delta.summary_delta import summary_delta
+from viewkeeper.maintenance.aggregates import append_summary
 from viewkeeper.maintenance.program import visible_columns
 from viewkeeper.maintenance.recursive_strata import maintain_fixpoint
 from viewkeeper.maintenance.strategy import Batch, Reached, Stratum, View, bound
@@ -37,6 +40,27 @@ from viewkeeper.maintenance.unfold import branches, union_branches
 from viewkeeper.planning.steps import AppendLayer, Compute, Script, Step, delta_name
 from viewkeeper.report import Reason
 from viewkeeper.storage.changes import net_effect
+
+
+@dataclass(frozen=True)
+class SummaryDeltas:
+    """Strata whose summary-deltas come from those of others, `parents`, which stand first in `order`."""
+
+    along: Mapping[str, Relation] = field(default_factory=dict)
+    parents: frozenset[str] = frozenset()
+    order: tuple[str, ...] = ()
+
+    def ordered(self, strata: Iterable[Stratum]) -> list[Stratum]:
+        place = {name: number for number, name in enumerate(self.order)}
+        return sorted(strata, key=lambda stratum: place.get(stratum.name, len(place)))
+
+
+NO_LATTICE = SummaryDeltas()
+
+
+def sd_name(stratum: str) -> str:
+    """The result that holds the summary-delta of a stratum."""
+    return f"sd_{stratum}"
 
 
 class Counting:
@@ -54,11 +78,11 @@ class Counting:
         return maintained(view, batch)
 
 
-def maintained(view: View, batch: Batch) -> Script:
+def maintained(view: View, batch: Batch, lattice: SummaryDeltas = NO_LATTICE) -> Script:
     """The steps of all strata that something changes for, in order; recursive ones are DRed's."""
     steps: list[Step] = []
     work = Reached(batch.changed, frozenset())
-    for stratum in view.strata:
+    for stratum in lattice.ordered(view.strata):
         if stratum.name in work.changed:
             continue
         before = _before(stratum, view)
@@ -69,13 +93,18 @@ def maintained(view: View, batch: Batch) -> Script:
             done = frozenset(relation for _, relation in stratum.relations)
             work = Reached(work.changed | done, work.computed | done)
         else:
-            steps += _changed_stratum(stratum, before, work, view, batch)
+            steps += _changed_stratum(stratum, before, work, view, batch, lattice)
             work = Reached(work.changed | {stratum.name}, work.computed | {stratum.name})
     return tuple(steps)
 
 
 def _changed_stratum(
-    stratum: Stratum, before: Stratum | None, work: Reached, view: View, batch: Batch
+    stratum: Stratum,
+    before: Stratum | None,
+    work: Reached,
+    view: View,
+    batch: Batch,
+    lattice: SummaryDeltas,
 ) -> list[Step]:
     assert stratum.query is not None
     changed, only_from = work.changed, work.only_from(stratum)
@@ -92,7 +121,14 @@ def _changed_stratum(
         plan = net_effect(minimal(change))
         steps.append(AppendLayer(stratum.name, plan, note="Δ", only_from=only_from))
     else:
-        steps += append_aggregate(stratum, change, changed, batch, only_from)
+        summary = lattice.along.get(stratum.name)
+        if summary is None:
+            summary = plain(summary_delta(stratum.state, change))
+        if stratum.name in lattice.parents:
+            name = sd_name(stratum.name)
+            steps.append(Compute(name, summary, "summary-delta"))
+            summary = Reference(name, summary.columns)
+        steps += append_summary(stratum, summary, changed, batch, only_from)
     if stratum is not view.top:
         steps.append(_visible_change(stratum, only_from))
     return steps

@@ -218,8 +218,13 @@ def _positive(name: str) -> Scalar:
 def stored_query(stratum: Stratum, source: Relation) -> Relation:
     """All stored columns of an aggregate's stratum, computed from all rows of its input."""
     assert stratum.state is not None
+    return with_visible(stratum, full_state(stratum.state, source))
+
+
+def with_visible(stratum: Stratum, rows: Relation) -> Relation:
+    """The whole state of an aggregate's stratum with the visible columns that follow from it."""
+    assert stratum.state is not None
     assert stratum.merge is not None
-    rows = full_state(stratum.state, source)
     hidden = stratum.state.columns
     shown = [
         Named(name, parsed_expression(text)) for name, text in stratum.merge.derived if name not in hidden

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from viewkeeper.algebra.counts import plain
 from viewkeeper.algebra.relations import Relation
-from viewkeeper.maintenance.program import stored_query
+from viewkeeper.maintenance.program import stored_query, with_visible
 from viewkeeper.maintenance.recursive_strata import evaluate_fixpoint
 from viewkeeper.maintenance.strategy import Batch, Stratum, View, bound
 from viewkeeper.maintenance.top_k import buffered
@@ -24,6 +24,9 @@ class Recompute:
         return ()
 
     def plan(self, view: View, batch: Batch) -> Script:
+        if batch.anew is not None:
+            note = "from the state of another view"
+            return (ReplaceMain(view.name, with_visible(view.top, batch.anew), view.sql, note),)
         steps: list[Step] = []
         written: set[str] = set()
         for stratum in view.strata:

@@ -17,6 +17,8 @@ from viewkeeper.algebra.schema import Column
 from viewkeeper.algebra.walk import base_tables, rewrite
 from viewkeeper.delta.aggregate_state import AggregateState
 from viewkeeper.maintenance.evaluator import ITERATION_LIMIT
+from viewkeeper.maintenance.lattice.cube_view import Refusal
+from viewkeeper.maintenance.lattice.summary import GroupingSets, Summary
 from viewkeeper.maintenance.top_k import Buffer
 from viewkeeper.planning.steps import Script, delta_name
 from viewkeeper.report import Reason
@@ -52,7 +54,7 @@ class View:
     """A view as strategies see it: the last stratum is the view itself; `query` is the whole plan.
 
     `before` is the view whose rows are stored, where its definition has changed since; `limit` is
-    how many rounds a recursion may take.
+    how many rounds a recursion may take; `summary` is what the view is as a generalized cube view.
     """
 
     name: str
@@ -63,6 +65,7 @@ class View:
     query: Relation | None = None
     before: View | None = None
     limit: int = ITERATION_LIMIT
+    summary: Summary | GroupingSets | Refusal | None = None
 
     @property
     def top(self) -> Stratum:
@@ -85,7 +88,9 @@ class Batch:
     `counted` names the relations whose stored rows carry counts because deletions are pending;
     `stored` gives the columns of stored relations. `relevance` holds, for tables some of whose
     changes were found not to matter, the condition of those that may. `may_recompute`: where much
-    of a view goes, computing that part anew is allowed.
+    of a view goes, computing that part anew is allowed. `summary` is the view's summary-delta where
+    it comes from that of another view, not from the changes; `anew` is its whole state where that
+    comes from the state of another view.
     """
 
     changes: Mapping[str, TableChange]
@@ -95,6 +100,8 @@ class Batch:
     relevance: Mapping[str, Scalar] = field(default_factory=dict)
     rows_dropped: int = 0
     may_recompute: bool = True
+    summary: Relation | None = None
+    anew: Relation | None = None
 
     @property
     def changed(self) -> frozenset[str]:

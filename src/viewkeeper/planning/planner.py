@@ -6,15 +6,16 @@ from dataclasses import dataclass
 
 from viewkeeper.errors import CannotMaintain, InvalidOption
 from viewkeeper.maintenance.counting import Counting
+from viewkeeper.maintenance.cubes import NOT_A_CUBE, SummaryDelta
 from viewkeeper.maintenance.recompute import Recompute
 from viewkeeper.maintenance.recursive import NOT_RECURSIVE, Dred
 from viewkeeper.maintenance.strategy import Batch, Strategy, View
 from viewkeeper.report import Reason
 
 RECOMPUTE = Recompute()
-STRATEGIES: tuple[Strategy, ...] = (Counting(), Dred())
+STRATEGIES: tuple[Strategy, ...] = (SummaryDelta(), Counting(), Dred())
 
-FOR_OTHER_VIEWS = frozenset({NOT_RECURSIVE})
+FOR_OTHER_VIEWS = frozenset({NOT_RECURSIVE, NOT_A_CUBE})
 """Refusals that say nothing about a view, only that the strategy is meant for others."""
 
 POLICIES = ("auto", "incremental", "strict", "full")

@@ -92,6 +92,22 @@ class Execution:
             self.frames[step.name] = self.engine.keep(self.engine.plan(step.plan, {**leaves, **self.frames}))
         return self.engine.plan(rest, {**leaves, **self.frames})
 
+    def supply(self, name: str, frame: DataFrame, rows: int) -> None:
+        """A result of another script, which plans of this one refer to."""
+        self.frames[name] = frame
+        self.rows_read += rows
+
+    def supply_layers(self, name: str, state: RelationState, layers: tuple[Layer, ...]) -> None:
+        """The rows of some layers of a keyed relation, as they were appended."""
+        source = Reader(self.engine).layer_rows(state, layers)
+        self.supply(name, source.frame, source.rows)
+
+    def shaped(self, plan: Relation, like: DataFrame) -> DataFrame:
+        """The DataFrame of a plan, with the names and types of another one."""
+        frame = self.frame(plan).toDF(*(f"c{number}" for number in range(len(like.columns))))
+        columns = zip(frame.columns, like.schema.fields, strict=True)
+        return frame.select(*(F.col(mine).cast(f.dataType).alias(f.name) for mine, f in columns))
+
     def _write_result(self, step: Compute) -> None:
         """Results whose size decides what follows are written beside the data until the refresh is done."""
         frame = self.frame(step.plan)

@@ -94,6 +94,10 @@ class Reader:
         plan = UnionAll((Negate(sides[0]), sides[1]))
         return Source(self.engine.plan(weighted(plan), frames), rows, counted=True)
 
+    def layer_rows(self, state: RelationState, layers: Iterable[Layer]) -> Source:
+        """The rows of some layers of a keyed relation, as they were appended."""
+        return self._layers(state, layers, layer_schema(state))
+
     def layer_files(self, state: RelationState, files: Iterable[DataFile]) -> DataFrame:
         """The rows of one bag's layer, with counts."""
         return self.engine.files(state.folder, files, counted(state.columns))

@@ -47,15 +47,18 @@ def sales(spark: SparkSession, first: int, count: int) -> DataFrame:
     return _sales(spark.range(first, first + count), _old_date())
 
 
-def sales_of_new_day(spark: SparkSession, first: int, count: int) -> DataFrame:
-    """Sales of the day after all others."""
-    return _sales(spark.range(first, first + count), F.date_add(F.lit(FIRST_DATE).cast("date"), DAYS))
+def sales_of_new_day(spark: SparkSession, first: int, count: int, day: int = 0) -> DataFrame:
+    """Sales of the day after all others, or of a later one."""
+    date = F.date_add(F.lit(FIRST_DATE).cast("date"), DAYS + day)
+    return _sales(spark.range(first, first + count), date)
 
 
-def every_nth_sale(spark: SparkSession, rows: int, count: int) -> DataFrame:
-    """`count` of the first `rows` sales, spread evenly over them."""
-    step = max(rows // count, 1)
-    return _sales(spark.range(0, min(step * count, rows), step), _old_date())
+def every_nth_sale(
+    spark: SparkSession, rows: int, count: int, start: int = 0, step: int | None = None
+) -> DataFrame:
+    """`count` of the first `rows` sales, spread evenly over them or `step` apart, from `start` on."""
+    step = step or max(rows // count, 1)
+    return _sales(spark.range(start, min(start + step * count, rows), step), _old_date())
 
 
 def _sales(numbers: DataFrame, date: Column) -> DataFrame:

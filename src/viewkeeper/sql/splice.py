@@ -38,6 +38,17 @@ def spliced(sql: str, replacement: Callable[[str], str]) -> str:
     return "".join(pieces)
 
 
+def with_names(sql: str) -> str:
+    """The query with a name for each of its columns that has none."""
+    tree = _parsed(sql)
+    if not isinstance(tree, exp.Select):
+        return sql
+    for number, item in enumerate(tree.expressions):
+        if not isinstance(item, (exp.Alias, exp.Column, exp.Star)):
+            item.replace(exp.alias_(item.copy(), f"c{number}"))
+    return tree.sql(dialect="spark")
+
+
 def _parsed(sql: str) -> exp.Expr:
     try:
         return sqlglot.parse_one(sql, dialect="spark")

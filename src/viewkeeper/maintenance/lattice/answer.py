@@ -33,10 +33,11 @@ def answer(
     views: Iterable[CubeView],
     stored: Callable[[CubeView], Relation],
     known: Statistics | None = None,
+    serves: Callable[[Edge], bool] = lambda edge: True,
 ) -> Answer | Refusal:
     """The cheapest plan over one view; equal to the query over the base tables at the view's state.
 
-    `stored` gives a view's merged state (keys and state columns).
+    `stored` gives a view's merged state (keys and state columns); `serves` may turn an edge down.
     """
     known = known or Statistics()
     found: list[tuple[float, Edge]] = []
@@ -45,6 +46,9 @@ def answer(
         edge = derives(query, view)
         if isinstance(edge, Refusal):
             refused.append((view.name, edge))
+        elif not serves(edge):
+            why = Refusal("broken-hierarchy", "a declared hierarchy does not hold in the data")
+            refused.append((view.name, why))
         else:
             found.append((_cost(edge, known), edge))
     if not found:

@@ -81,7 +81,7 @@ def choose_for_deltas(nodes: Lattice, known: Statistics, changes: Batch) -> tupl
         touched = sum(d.table in changes.changed for d in view.dimensions)
         return cost + touched * known.size(view.fact.name)
 
-    return _choose(nodes, by_edge, from_base)
+    return _choose(nodes, known, by_edge, from_base)
 
 
 def choose_for_views(nodes: Lattice, known: Statistics) -> tuple[Choice, ...]:
@@ -93,17 +93,25 @@ def choose_for_views(nodes: Lattice, known: Statistics) -> tuple[Choice, ...]:
     def from_base(view: CubeView) -> float:
         return _cost(known.size(view.fact.name), view.dimensions, known)
 
-    return _choose(nodes, by_edge, from_base)
+    return _choose(nodes, known, by_edge, from_base)
 
 
 def _choose(
-    nodes: Lattice, by_edge: Callable[[Edge], float], from_base: Callable[[CubeView], float]
+    nodes: Lattice,
+    known: Statistics,
+    by_edge: Callable[[Edge], float],
+    from_base: Callable[[CubeView], float],
 ) -> tuple[Choice, ...]:
+    def order(way: tuple[float, Edge | None]) -> tuple[float, bool, int]:
+        """At equal cost an edge is taken, from the smallest parent: estimates are upper bounds."""
+        cost, edge = way
+        return cost, edge is None, 0 if edge is None else known.size(edge.parent.name)
+
     choices = []
     for view in nodes.views:
         costs: list[tuple[float, Edge | None]] = [(by_edge(edge), edge) for edge in nodes.into(view)]
         costs.append((from_base(view), None))
-        costs.sort(key=lambda pair: (pair[0], pair[1] is None))
+        costs.sort(key=order)
         (cost, best), rest = costs[0], costs[1:]
         rejected = tuple((e.parent.name if e else view.fact.name, c) for c, e in rest)
         choices.append(Choice(view, best, cost, rejected))

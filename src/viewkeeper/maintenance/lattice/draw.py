@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 from xml.sax.saxutils import escape
 
 from viewkeeper.algebra.expressions import columns_of
@@ -35,6 +36,35 @@ class Drawing:
 
     def size(self, view: CubeView) -> str:
         return f"{self.rows[view.name]:,} rows" if view.name in self.rows else ""
+
+    def __str__(self) -> str:
+        return as_text(self)
+
+    def to_mermaid(self) -> str:
+        return as_mermaid(self)
+
+    def to_svg(self) -> str:
+        return as_svg(self)
+
+    def _repr_svg_(self) -> str:
+        return as_svg(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "views": [
+                {"name": view.name, "group_by": list(view.key_names), "rows": self.rows.get(view.name)}
+                for view in self.nodes.views
+            ],
+            "edges": [
+                {
+                    "parent": edge.parent.name,
+                    "child": edge.child.name,
+                    "joins": list(edge.annotation),
+                    "chosen": self.is_chosen(edge),
+                }
+                for edge in self.edges
+            ],
+        }
 
 
 def drawing(nodes: Lattice, rows: Mapping[str, int] | None = None, choices: Iterable[Choice] = ()) -> Drawing:

@@ -26,7 +26,7 @@ from viewkeeper.maintenance.summary_delta.state import ROWS, StateColumn, delta_
 
 def edge_query(edge: Edge, parent: Relation, at: State = State.NEW) -> Relation:
     """The child's state from the parent's (V-lattice)."""
-    prepared = _prepared(edge, _with_dimensions(edge, parent, at), lost=False)
+    prepared = _prepared(edge, with_dimensions(edge, parent, at), lost=False)
     return alive(edge.child, aggregated(edge.child, prepared, may_delete=False))
 
 
@@ -37,7 +37,7 @@ def edge_delta(
 
     `parent_old`, the parent's stored state before the changes, is needed where a joined dimension changed.
     """
-    terms = [_with_dimensions(edge, parent_delta, State.NEW)] if not is_empty(parent_delta) else []
+    terms = [with_dimensions(edge, parent_delta, State.NEW)] if not is_empty(parent_delta) else []
     for number, join in enumerate(edge.joins):
         if join.dimension.table in changes.changed:
             assert parent_old is not None, f"{join.dimension.table} changed: the parent's old state is needed"
@@ -66,7 +66,8 @@ def _sources(source: Source, lost: bool) -> Iterator[Named]:
         yield Named(state.lost, where_sign(exp.LT, column(ROWS), source.expr))
 
 
-def _with_dimensions(edge: Edge, rows: Relation, at: State) -> Relation:
+def with_dimensions(edge: Edge, rows: Relation, at: State) -> Relation:
+    """The parent's rows joined with the dimensions of the edge."""
     for join in edge.joins:
         rows = joined(rows, _dimension(edge, join, at), JoinKind.INNER, _on(join))
     return rows

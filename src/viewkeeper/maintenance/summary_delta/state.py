@@ -56,6 +56,11 @@ class StateColumn:
         return f"__lost{self.name[1:]}"
 
     @property
+    def at(self) -> str:
+        """How many rows hold an extreme."""
+        return f"__at{self.name[1:]}"
+
+    @property
     def is_extreme(self) -> bool:
         return self.kind in (Kind.MIN, Kind.MAX)
 

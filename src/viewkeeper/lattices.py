@@ -1,0 +1,187 @@
+"""The lattice of the summaries that are refreshed together: whose summary-delta comes from whose.
+
+Views that go through the same changes form a lattice (mumick97 section 5). Each takes its summary-delta
+from the cheapest parent, or from the changes themselves where no edge serves: where a dimension that the
+edge joins has changed, or where a declared hierarchy does not hold in the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from viewkeeper.algebra.counts import plain
+from viewkeeper.algebra.relations import Reference, Relation
+from viewkeeper.catalog import Catalog
+from viewkeeper.delta.summary_delta import summary_columns
+from viewkeeper.draft import Draft
+from viewkeeper.maintenance.aggregates import met_name, must_look
+from viewkeeper.maintenance.lattice.build import Lattice, lattice
+from viewkeeper.maintenance.lattice.choose import Statistics, choose_for_deltas, choose_for_views
+from viewkeeper.maintenance.lattice.cube_view import CubeView, Refusal
+from viewkeeper.maintenance.lattice.derives import Edge
+from viewkeeper.maintenance.lattice.draw import Drawing, drawing
+from viewkeeper.maintenance.lattice.hierarchy import violations
+from viewkeeper.maintenance.lattice.over_summary import over_base
+from viewkeeper.maintenance.lattice.summary import Summary, edge_summary_delta, stored_edge
+from viewkeeper.maintenance.strategy import Batch, View, bound
+from viewkeeper.maintenance.summary_delta.prepare import Batch as Changes
+from viewkeeper.spark.execute import Execution, layers_between
+from viewkeeper.storage.commits import Entry
+from viewkeeper.storage.relation import RelationState
+from viewkeeper.views import compiled
+from viewkeeper.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Member:
+    """A view that is refreshed by its summary-delta; `old` are its inputs as it last read them."""
+
+    view: View
+    batch: Batch
+    old: Mapping[str, RelationState]
+
+    @property
+    def summary(self) -> Summary:
+        assert isinstance(self.view.summary, Summary)
+        return self.view.summary
+
+
+@dataclass
+class Deltas:
+    """The edges chosen, by child, and the summary-deltas that are there, by view."""
+
+    edges: Mapping[str, Edge] = field(default_factory=dict)
+    members: Mapping[str, Member] = field(default_factory=dict)
+    done: dict[str, Execution] = field(default_factory=dict)
+
+    def parent(self, name: str) -> str | None:
+        return self.edges[name].parent.name if name in self.edges else None
+
+    def along(self, name: str) -> Edge | None:
+        """The edge into a view whose parent's summary-delta is there."""
+        edge = self.edges.get(name)
+        return edge if edge is not None and edge.parent.name in self.done else None
+
+    def batch(self, name: str, batch: Batch) -> Batch:
+        """The batch of a view, with its summary-delta where that comes from a parent."""
+        edge = self.along(name)
+        if edge is None:
+            return batch
+        parent, child = self.members[edge.parent.name], self.members[name]
+        delta = Reference(delta_of(parent.view.name), self._columns(parent))
+        stored = stored_edge(edge, batch.counted)
+        return replace(batch, summary=edge_summary_delta(stored, parent.summary, child.summary, delta))
+
+    def supply(self, name: str, execution: Execution) -> None:
+        """Gives a view's script the summary-delta of its parent."""
+        edge = self.along(name)
+        if edge is not None:
+            parent = edge.parent.name
+            supply_delta(execution, self.done[parent], parent, self._looked(self.members[parent]))
+
+    def _looked(self, member: Member) -> bool:
+        return must_look(member.view.top, member.batch, member.batch.changed)
+
+    def _columns(self, member: Member) -> tuple[str, ...]:
+        state = member.summary.state
+        return summary_columns(state) if self._looked(member) else state.columns
+
+
+def delta_of(view: str) -> str:
+    """The name of a view's summary-delta in the scripts of its children."""
+    return f"sd_{view}"
+
+
+def supply_delta(child: Execution, parent: Execution, name: str, looked: bool) -> None:
+    """What the parent's script appended, or what it held against the stored groups."""
+    if looked:
+        child.supply(delta_of(name), parent.frames[met_name(name)], parent.sizes.get(met_name(name), 0))
+        return
+    state = child.draft.relations[name]
+    layers = layers_between(parent.old[name], state)
+    child.supply_layers(delta_of(name), state, layers)
+
+
+def planned(work: Workspace, draft: Draft, members: Iterable[Member]) -> Deltas:
+    """The cheapest edge into each view from another one that goes through the same batch."""
+    known = {member.view.name: member for member in members}
+    nodes = lattice(member.summary.cube for member in known.values())
+
+    def serves(edge: Edge) -> bool:
+        parent, child = known[edge.parent.name], known[edge.child.name]
+        unchanged = child.batch.changed.isdisjoint(edge.annotation)
+        return unchanged and _same_past(parent, child) and keeps_promises(work, draft, edge)
+
+    usable = Lattice(nodes.views, tuple(edge for edge in nodes.edges if serves(edge)))
+    choices = choose_for_deltas(usable, statistics(draft, known.values()), Changes(frozenset()))
+    edges = {choice.view.name: choice.edge for choice in choices if choice.edge is not None}
+    return Deltas(edges, known)
+
+
+def _same_past(parent: Member, child: Member) -> bool:
+    """Whether both last read the same state of what they both read."""
+    return all(parent.old[table] == child.old[table] for table in parent.old.keys() & child.old.keys())
+
+
+def statistics(draft: Draft, members: Iterable[Member]) -> Statistics:
+    """Sizes of tables and views, and how many rows of the tables changed."""
+    changes = {name: c.rows for member in members for name, c in member.batch.changes.items()}
+    return Statistics(sizes(draft.relations), changes)
+
+
+def sizes(relations: Mapping[str, RelationState]) -> dict[str, int]:
+    """The rows that are stored of each relation."""
+    return {name: state.main_rows + state.overlay_rows for name, state in relations.items()}
+
+
+def summaries(catalog: Catalog) -> dict[str, Summary]:
+    """The views over base tables that are generalized cube views."""
+    views = {definition.name: compiled(definition, catalog) for definition in catalog.in_order()}
+    found = {name: view.summary for name, view in views.items() if isinstance(view.summary, Summary)}
+    return {name: s for name, s in found.items() if s.cube.tables <= catalog.tables.keys()}
+
+
+def drawn(entry: Entry) -> Drawing:
+    """The lattice of all views of a warehouse, with their sizes and the cheapest edge into each."""
+    nodes = lattice(cubes(entry.catalog))
+    known = Statistics(sizes(entry.relations))
+    return drawing(nodes, known.rows, choose_for_views(nodes, known))
+
+
+def cubes(catalog: Catalog) -> tuple[CubeView, ...]:
+    """The views that are generalized cube views; a summary of a summary as one over the base tables."""
+    found: dict[str, CubeView] = {}
+    for definition in catalog.in_order():
+        summary = compiled(definition, catalog).summary
+        if not isinstance(summary, Summary):
+            continue
+        cube: CubeView | Refusal = summary.cube
+        if summary.cube.fact.name in found:
+            cube = over_base(summary.cube, found[summary.cube.fact.name])
+        if isinstance(cube, CubeView) and cube.tables <= catalog.tables.keys():
+            found[definition.name] = cube
+    return tuple(found.values())
+
+
+def keeps_promises(work: Workspace, draft: Draft, edge: Edge) -> bool:
+    """Whether the hierarchies along which an edge joins hold in the data."""
+    return all(
+        _holds(work, draft, join.dimension.table, join.level, supplied)
+        for join in edge.joins
+        if join.level is not None
+        for supplied in join.supplies
+    )
+
+
+def _holds(work: Workspace, draft: Draft, table: str, finer: str, coarser: str) -> bool:
+    """Whether a declared hierarchy is true of a dimension; looked up once for each of its states."""
+    state = draft.relations[table]
+    names = tuple(name.rsplit("].", 1)[-1] for name in (finer, coarser))
+    question = (table, state.folder, state.main_version, state.overlay, names)
+    if question not in work.answers:
+        counted = frozenset({table} if state.has_pending_deletes else ())
+        plan: Relation = plain(bound(violations(draft.catalog.tables[table], *names), counted))
+        frame = Execution(work.engine, draft, {}).frame(plan)
+        work.answers[question] = not work.engine.rows(frame, 1)
+    return work.answers[question]

@@ -1,0 +1,83 @@
+"""Summary-delta maintenance: mumick97 sections 3 to 5, for generalized cube views.
+
+    propagate   sd_v = γ(prepare-changes), or an edge query over the summary-delta of a parent in the lattice
+    refresh     sd_v is appended as a layer; groups whose extreme was lost are computed anew
+
+The state, the summary-delta and its merge are those of every aggregate (`delta/aggregate_state.py`). What the
+lattice adds is where the summary-delta comes from: `Batch.summary` holds its plan where a parent has one.
+"""
+
+from __future__ import annotations
+
+from viewkeeper.algebra.relations import Reference, Relation
+from viewkeeper.delta.summary_delta import summary_columns
+from viewkeeper.maintenance.aggregates import append_summary
+from viewkeeper.maintenance.counting import (
+    SummaryDeltas,
+    maintained,
+    no_plan,
+    redefined,
+    replaced_input,
+    sd_name,
+)
+from viewkeeper.maintenance.lattice.build import lattice
+from viewkeeper.maintenance.lattice.cube_view import Refusal
+from viewkeeper.maintenance.lattice.derives import Edge
+from viewkeeper.maintenance.lattice.summary import (
+    GroupingSets,
+    Summary,
+    edge_summary_delta,
+    stored_edge,
+)
+from viewkeeper.maintenance.strategy import Batch, Stratum, View
+from viewkeeper.planning.steps import Script
+from viewkeeper.report import Reason
+
+NOT_A_CUBE = "not-a-cube-view"
+
+
+class SummaryDelta:
+    """One row per group that the changes touch, merged into the summary."""
+
+    name = "summary-delta"
+
+    def refuse(self, view: View, batch: Batch) -> Reason | None:
+        if not isinstance(view.summary, (Summary, GroupingSets)):
+            why = view.summary.sentence if isinstance(view.summary, Refusal) else "its SQL has no plan"
+            return Reason(NOT_A_CUBE, f"The view is no generalized cube view: {why}.")
+        if view.before is not None:
+            return redefined(view) or Reason(NOT_A_CUBE, "The view's definition has changed.")
+        return no_plan(view) or replaced_input(batch)
+
+    def state(self, view: View) -> tuple[Stratum, ...]:
+        return view.strata[:-1]
+
+    def plan(self, view: View, batch: Batch) -> Script:
+        if isinstance(view.summary, GroupingSets):
+            return maintained(view, batch, along_lattice(view.summary, batch))
+        if batch.summary is None:
+            return maintained(view, batch)
+        return tuple(append_summary(view.top, batch.summary, batch.changed, batch, ()))
+
+
+def along_lattice(view: GroupingSets, batch: Batch) -> SummaryDeltas:
+    """Each grouping set's summary-delta from that of the coarsest other one that derives it."""
+    known = {node.cube.name: node for node in view.nodes}
+    nodes = lattice(node.cube for node in view.nodes)
+    along: dict[str, Relation] = {}
+    parents = set()
+    for cube in nodes.views:
+        edges = [edge for edge in nodes.into(cube) if _serves(edge, batch)]
+        if edges:
+            edge = min(edges, key=lambda edge: len(edge.parent.keys))
+            parent, child = known[edge.parent.name], known[cube.name]
+            delta = Reference(sd_name(edge.parent.name), summary_columns(parent.state))
+            along[cube.name] = edge_summary_delta(stored_edge(edge, batch.counted), parent, child, delta)
+            parents.add(edge.parent.name)
+    return SummaryDeltas(along, frozenset(parents), tuple(cube.name for cube in nodes.views))
+
+
+def _serves(edge: Edge, batch: Batch) -> bool:
+    """Dimensions that the edge joins are as they were; hierarchies would have to be looked at."""
+    unchanged = batch.changed.isdisjoint(edge.annotation) and all(join.level is None for join in edge.joins)
+    return unchanged and not batch.changed.isdisjoint(edge.parent.tables)

@@ -1,0 +1,131 @@
+"""A cube view beside the state that is stored of it, so that edges run over stored columns.
+
+The lattice compares pieces of state by what they are over the base tables; `delta/aggregate_state.py` names
+the columns that hold them. A summary has both, and edges are rewritten from one to the other:
+
+    parent's summary-delta, as stored  →  pieces of state  →  the edge query  →  child's, as stored
+
+An extreme is held by a number of rows, in a summary-delta by those inserted and by those deleted. Along an
+edge they add up value by value: exactly where the child takes the extreme of a group-by column of its parent,
+and, where it takes the extreme of extremes, for the outermost value that changed, which is the only one
+that can move an extreme.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from sqlglot import exp
+
+from viewkeeper.algebra.build import filtered, projected, union_all
+from viewkeeper.algebra.expressions import Named, Scalar, column, conjunction, literal, same
+from viewkeeper.algebra.relations import Aggregate, Relation, State
+from viewkeeper.algebra.schema import COUNT
+from viewkeeper.delta.aggregate_state import AggregateState
+from viewkeeper.delta.functions import Kind, Part, when
+from viewkeeper.delta.summary_delta import beside, finished, held_extremes, lost, value_name
+from viewkeeper.maintenance.lattice.cube_view import CubeView
+from viewkeeper.maintenance.lattice.derives import Edge, EdgeJoin
+from viewkeeper.maintenance.lattice.edge import with_dimensions
+from viewkeeper.maintenance.lattice.measures import decomposed
+from viewkeeper.maintenance.summary_delta.state import STAR, StateColumn, counter, of_part
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A generalized cube view and its stored state; `cube` and `state` have keys and calls in one order."""
+
+    cube: CubeView
+    state: AggregateState
+
+    @cached_property
+    def meaning(self) -> dict[Part, StateColumn]:
+        """What each stored piece of state is over the base tables."""
+        found = {part: STAR for part in self.state.parts if part.kind is Kind.ROWS}
+        for (_, call), measure in zip(self.state.calls, self.cube.measures, strict=True):
+            based = decomposed(measure.expr).parts
+            for (_, part), (_, canonical) in zip(call.parts, based, strict=True):
+                found[part] = of_part(self.cube, canonical)
+                if part.argument is not None:
+                    found[Part(Kind.COUNT, part.argument)] = counter(self.cube, canonical.argument)
+        return found
+
+    def as_pieces(self, stored: Relation) -> Relation:
+        """Stored rows, or a summary-delta as stored, under the names that the edges use."""
+        keys = zip(self.cube.key_names, self.state.keys, strict=True)
+        outputs = {mine: column(theirs) for mine, theirs in keys}
+        for part, piece in self.meaning.items():
+            for mine, theirs in self._columns(part, piece):
+                if theirs in stored.columns:
+                    outputs.setdefault(mine, column(theirs))
+        return projected(stored, (Named(name, expr) for name, expr in outputs.items()))
+
+    def _columns(self, part: Part, piece: StateColumn) -> Iterator[tuple[str, str]]:
+        name = self.state.name(part)
+        yield piece.name, name
+        if part.is_extreme:
+            at = self.state.at(part)
+            yield from ((piece.lost, lost(name)), (piece.at, at), (lost(piece.at), lost(at)))
+
+
+@dataclass(frozen=True)
+class GroupingSets:
+    """The nodes of one view by CUBE, ROLLUP or GROUPING SETS, each called as the stratum that stores it."""
+
+    nodes: tuple[Summary, ...]
+
+
+def edge_summary_delta(edge: Edge, parent: Summary, child: Summary, delta: Relation) -> Relation:
+    """The child's summary-delta, as `delta/summary_delta.py` has it, from the parent's as it was stored."""
+    rows = with_dimensions(edge, parent.as_pieces(delta), State.NEW)
+    return _summed_up(edge, child, filtered(rows, conjunction(edge.where)))
+
+
+def stored_edge(edge: Edge, counted: frozenset[str]) -> Edge:
+    """The edge with its dimensions marked by whether their stored rows carry counts."""
+
+    def stored(join: EdgeJoin) -> EdgeJoin:
+        dimension = join.dimension
+        return replace(join, dimension=replace(dimension, counted=dimension.table in counted))
+
+    return replace(edge, joins=tuple(stored(join) for join in edge.joins))
+
+
+def edge_state(edge: Edge, parent: Summary, child: Summary, stored: Relation) -> Relation:
+    """The child's whole state from the parent's (the V-lattice); a sum of no values is NULL again."""
+    state = child.state
+    sums = {state.name(part): state.counter(part) for part in state.parts if part.kind is Kind.SUM}
+
+    def value(name: str) -> Scalar:
+        if name not in sums:
+            return column(name)
+        return when(exp.GT(this=column(sums[name]), expression=literal(0)), column(name))
+
+    everything = edge_summary_delta(edge, parent, child, stored)
+    return projected(everything, (Named(name, value(name)) for name in state.columns))
+
+
+def _summed_up(edge: Edge, child: Summary, rows: Relation) -> Relation:
+    state = child.state
+    keys = tuple(Named(name, key.expr) for name, key in zip(state.keys, edge.keys, strict=True))
+    sources = {source.state: source for source in edge.sources}
+    plain_parts = [part for part in state.parts if not part.is_extreme]
+    values = (Named(state.name(part), sources[child.meaning[part]].expr) for part in plain_parts)
+    totals = (Named(state.name(p), STAR.total(column(state.name(p)))) for p in plain_parts)
+    total: Relation = Aggregate(projected(rows, (*keys, *values)), same(state.keys), tuple(totals))
+    for part in state.extremes:
+        source = sources[child.meaning[part]]
+        held = _held(source.state, rows) if source.reused else ((source.expr, column(STAR.name)),)
+        value = value_name(state, part.argument)
+        sides = (projected(rows, (*keys, Named(value, v), Named(COUNT, n))) for v, n in held)
+        prepared = union_all(sides, (*state.keys, value, COUNT))
+        total = beside(total, held_extremes(state, prepared, (part,)), state.keys)
+    return finished(state, total)
+
+
+def _held(piece: StateColumn, rows: Relation) -> tuple[tuple[Scalar, Scalar], ...]:
+    """An extreme of the parent and how many rows hold it: of what came and, where known, of what went."""
+    pairs = ((piece.name, piece.at), (piece.lost, lost(piece.at)))
+    return tuple((column(value), column(n)) for value, n in pairs if value in rows.columns)
