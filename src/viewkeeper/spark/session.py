@@ -14,6 +14,7 @@ ENGINE_SETTINGS = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.compression.codec": "snappy",
     "spark.sql.caseSensitive": "false",
+    "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.leafNodeDefaultParallelism": "1",
 }
 
