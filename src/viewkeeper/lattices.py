@@ -23,7 +23,7 @@ from viewkeeper.maintenance.lattice.derives import Edge
 from viewkeeper.maintenance.lattice.draw import Drawing, drawing
 from viewkeeper.maintenance.lattice.hierarchy import violations
 from viewkeeper.maintenance.lattice.over_summary import over_base
-from viewkeeper.maintenance.lattice.summary import Summary, edge_summary_delta, stored_edge
+from viewkeeper.maintenance.lattice.summary import Summary, edge_summary_delta, is_exact, stored_edge
 from viewkeeper.maintenance.strategy import Batch, View, bound
 from viewkeeper.maintenance.summary_delta.prepare import Batch as Changes
 from viewkeeper.spark.execute import Execution, layers_between
@@ -165,8 +165,8 @@ def cubes(catalog: Catalog) -> tuple[CubeView, ...]:
 
 
 def keeps_promises(work: Workspace, draft: Draft, edge: Edge) -> bool:
-    """Whether the hierarchies along which an edge joins hold in the data."""
-    return all(
+    """Whether an edge loses no digits, and the hierarchies along which it joins hold in the data."""
+    return is_exact(edge) and all(
         _holds(work, draft, join.dimension.table, join.level, supplied)
         for join in edge.joins
         if join.level is not None

@@ -22,13 +22,15 @@ from viewkeeper.algebra.relations import (
 from viewkeeper.algebra.schema import Column, ForeignKey, TableSchema
 from viewkeeper.maintenance.lattice.build import lattice
 from viewkeeper.maintenance.lattice.cube_view import CubeView, Refusal
+from viewkeeper.maintenance.lattice.derives import derives
 from viewkeeper.maintenance.lattice.recognise import cube_view, cube_views
+from viewkeeper.maintenance.lattice.summary import Summary, is_exact
+from viewkeeper.maintenance.program import program
 from viewkeeper.maintenance.summary_delta.prepare import full_state
-from viewkeeper.maintenance.summary_delta.state import merge_spec, visible
+from viewkeeper.maintenance.summary_delta.state import visible
 from viewkeeper.sql.catalog import StaticCatalog
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.render import DUCKDB, render
-from viewkeeper.storage.relation import Operator
 
 
 def recognised(rel, schemas=SCHEMAS) -> CubeView:
@@ -116,9 +118,6 @@ def test_a_key_is_stored_under_the_name_by_which_it_is_shown():
     assert [k.name for k in found.keys] == ["__key_storeID", "storeID"]
     retail = Retail()
     assert (10, 2) in retail.con.execute(render(visible(found, full_state(found)), DUCKDB)).fetchall()
-    spec = merge_spec(found)
-    assert spec.key == ("__key_storeID", "storeID")
-    assert [name for name, _ in spec.derived] == ["itemID"]
 
 
 def test_distinct_is_grouping_without_aggregates():
@@ -221,16 +220,25 @@ def test_one_refused_grouping_set_refuses_the_view():
     assert found.code == "holistic"
 
 
-def test_the_merge_spec_has_an_operator_per_column():
-    node = recognised(plan("storeID", "SUM(qty) AS q, MAX(price) AS p, COUNT(*) AS n"))
-    spec = merge_spec(node)
-    assert spec.key == ("storeID",)
-    assert dict(spec.operators) == {
-        "__rows": Operator.ADD,
-        "__n_qty": Operator.ADD,
-        "__sum_qty": Operator.ADD,
-        "__n_price": Operator.ADD,
-        "__max_price": Operator.MAX,
+def test_a_summary_says_what_each_stored_column_is_over_the_base_tables():
+    """The strata of a view name its state; where COUNT(e) is COUNT(*), both are the same piece."""
+    rel = plan("storeID", "SUM(qty) AS q, MAX(itemID) AS i, COUNT(*) AS n")
+    [stratum] = program("v", rel)
+    summary = Summary(recognised(rel), stratum.state)
+    meaning = {stratum.state.name(part): piece.name for part, piece in summary.meaning.items()}
+    assert meaning == {
+        "__rows": "__rows",
+        "__sum_qty": "__sum_qty",
+        "__n_qty": "__n_qty",
+        "__max_itemID": "__max_itemID",
+        "__n_itemID": "__rows",
     }
-    assert spec.alive == "__rows"
-    assert [name for name, _ in spec.derived] == ["q", "p", "n"]
+
+
+def test_an_edge_that_multiplies_long_decimals_is_not_exact():
+    wide = replace(POS, columns=(*POS.columns[:-1], Column("price", "decimal(30,10)")))
+    for schema, exact in ((POS, True), (wide, False)):
+        schemas = {**SCHEMAS, "pos": schema}
+        parent = cube_view(plan("storeID, price", "COUNT(*) AS n", schemas=schemas), schemas, "parent")
+        child = cube_view(plan("storeID", "SUM(price) AS p", schemas=schemas), schemas, "child")
+        assert is_exact(derives(child, parent)) is exact

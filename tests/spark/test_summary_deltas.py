@@ -47,6 +47,7 @@ def parents(report: vk.Report) -> dict[str, str | None]:
 
 
 def test_children_read_only_the_summary_delta_of_their_parent(shop: vk.Warehouse) -> None:
+    """Rows read as Table 1 counts them, and the dimensions: with reuse, and individually."""
     with shop.transaction() as t:
         t.insert("pos", [(1, 1, DAY, 2, 5)] * 4 + [(2, 2, DAY, 1, 5)] * 4)
     report = shop.refresh(policy="strict")
@@ -59,6 +60,12 @@ def test_children_read_only_the_summary_delta_of_their_parent(shop: vk.Warehouse
     assert report.of("sCD_sales").rows_read == 2 + stores
     assert report.of("SiC_sales").rows_read == 2 + items
     assert report.of("sR_sales").rows_read == 1 + stores
+
+    with shop.transaction() as t:
+        t.insert("pos", [(1, 1, DAY, 2, 5)] * 4 + [(2, 2, DAY, 1, 5)] * 4)
+    report = shop.refresh(use_lattice=False)
+    read = {"SID_sales": 8, "sCD_sales": 8 + stores, "SiC_sales": 8 + items, "sR_sales": 8 + stores}
+    assert {entry.view: entry.rows_read for entry in report} == read
     verified(shop)
 
 

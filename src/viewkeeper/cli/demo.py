@@ -85,6 +85,7 @@ def play(wh: Warehouse, rows: int, as_json: bool) -> bool:
                 "day": asdict(day),
                 "steps": steps.done,
                 "report": report.to_dict(),
+                "lattice": wh.lattice().to_dict(),
                 "verified": [check.to_dict() for check in checks],
             }
         )
@@ -99,7 +100,9 @@ def narrate(wh: Warehouse, rows: int, day: retail.Day, steps: Steps, report: Any
     out.print(f"\n[bold]A retail warehouse[/] of {rows:,} sales, four summary tables, one day of changes:")
     out.print(f"{inserted}, {day.taken_back:,} deleted.\n")
     steps.show()
-    out.print("[bold]What the refresh did[/]")
+    out.print("[bold]The lattice of the views[/]: ┗━ where each one's summary-delta comes from")
+    out.print(str(wh.lattice()), markup=False)
+    out.print("\n[bold]What the refresh did[/]")
     print_report(report)
     out.print("\n[bold]Compared with recomputation[/]")
     print_verified(checks)

@@ -27,6 +27,7 @@ from viewkeeper.maintenance.lattice.summary import (
     GroupingSets,
     Summary,
     edge_summary_delta,
+    is_exact,
     stored_edge,
 )
 from viewkeeper.maintenance.strategy import Batch, Stratum, View
@@ -80,4 +81,4 @@ def along_lattice(view: GroupingSets, batch: Batch) -> SummaryDeltas:
 def _serves(edge: Edge, batch: Batch) -> bool:
     """Dimensions that the edge joins are as they were; hierarchies would have to be looked at."""
     unchanged = batch.changed.isdisjoint(edge.annotation) and all(join.level is None for join in edge.joins)
-    return unchanged and not batch.changed.isdisjoint(edge.parent.tables)
+    return unchanged and is_exact(edge) and not batch.changed.isdisjoint(edge.parent.tables)

@@ -13,6 +13,7 @@ that can move an extreme.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,13 +21,13 @@ from functools import cached_property
 from sqlglot import exp
 
 from viewkeeper.algebra.build import filtered, projected, union_all
-from viewkeeper.algebra.expressions import Named, Scalar, column, conjunction, literal, same
+from viewkeeper.algebra.expressions import Named, Scalar, column, columns_of, conjunction, literal, same
 from viewkeeper.algebra.relations import Aggregate, Relation, State
 from viewkeeper.algebra.schema import COUNT
 from viewkeeper.delta.aggregate_state import AggregateState
 from viewkeeper.delta.functions import Kind, Part, when
 from viewkeeper.delta.summary_delta import beside, finished, held_extremes, lost, value_name
-from viewkeeper.maintenance.lattice.cube_view import CubeView
+from viewkeeper.maintenance.lattice.cube_view import CubeView, column_of
 from viewkeeper.maintenance.lattice.derives import Edge, EdgeJoin
 from viewkeeper.maintenance.lattice.edge import with_dimensions
 from viewkeeper.maintenance.lattice.measures import decomposed
@@ -81,6 +82,25 @@ def edge_summary_delta(edge: Edge, parent: Summary, child: Summary, delta: Relat
     """The child's summary-delta, as `delta/summary_delta.py` has it, from the parent's as it was stored."""
     rows = with_dimensions(edge, parent.as_pieces(delta), State.NEW)
     return _summed_up(edge, child, filtered(rows, conjunction(edge.where)))
+
+
+def is_exact(edge: Edge) -> bool:
+    """Whether sums along the edge have the digits that they have over the base tables.
+
+    SUM(e * count) of a long decimal would lose some: SQL gives a product no more than 38 digits.
+    """
+    computed = (s.state.argument for s in edge.sources if s.state.kind is Kind.SUM and not s.reused)
+    return all(_is_short(edge.child, argument) for argument in computed if argument is not None)
+
+
+def _is_short(view: CubeView, argument: Scalar) -> bool:
+    columns = [column_of(view, name) for name in columns_of(argument)]
+    types = [found.type.lower() for found in columns if found is not None]
+    decimals = [text for text in types if text.startswith("decimal")]
+    if not decimals:
+        return True
+    digits = re.search(r"\d+", decimals[0])
+    return isinstance(argument, exp.Column) and digits is not None and int(digits.group()) <= 18
 
 
 def stored_edge(edge: Edge, counted: frozenset[str]) -> Edge:

@@ -7,7 +7,8 @@
 
 State columns are named by what they hold, so that views which need the same one have it under the same
 name. Where e cannot be NULL, COUNT(e) is COUNT(*) and is not stored twice. Which state a function needs
-is said once, in `delta/functions.py`.
+is said once, in `delta/functions.py`; how a warehouse stores and merges it, in `delta/aggregate_state.py`
+and `maintenance/program.py`, and `lattice/summary.py` leads from one to the other.
 """
 
 from __future__ import annotations
@@ -32,8 +33,6 @@ from viewkeeper.algebra.relations import Aggregate, Relation
 from viewkeeper.delta.functions import Kind, Part
 from viewkeeper.maintenance.lattice.cube_view import CubeView, column_of, is_never_null
 from viewkeeper.maintenance.lattice.measures import decomposed
-from viewkeeper.sql.render import render_expression
-from viewkeeper.storage.relation import MergeSpec, Operator
 
 ROWS = "__rows"
 """The state column that holds COUNT(*) of a group."""
@@ -63,10 +62,6 @@ class StateColumn:
     @property
     def is_extreme(self) -> bool:
         return self.kind in (Kind.MIN, Kind.MAX)
-
-    @property
-    def operator(self) -> Operator:
-        return {Kind.MIN: Operator.MIN, Kind.MAX: Operator.MAX}.get(self.kind, Operator.ADD)
 
     def total(self, expr: Scalar) -> Scalar:
         """The aggregate that merges this column's values over rows."""
@@ -171,11 +166,3 @@ def visible(view: CubeView, stored: Relation) -> Relation:
         totals = (Named(s.name, s.total(column(s.name))) for s in state_columns(view))
         stored = Aggregate(stored, (), tuple(totals))
     return projected(stored, final_outputs(view))
-
-
-def merge_spec(view: CubeView) -> MergeSpec:
-    """How summary-delta layers merge with the stored state."""
-    operators = tuple((state.name, state.operator) for state in state_columns(view))
-    kept = set(stored_columns(view))
-    derived = tuple((o.name, render_expression(o.expr)) for o in final_outputs(view) if o.name not in kept)
-    return MergeSpec(view.key_names, operators, ROWS if view.all_keys else None, derived)
