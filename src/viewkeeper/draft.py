@@ -41,10 +41,15 @@ class Draft:
         return self.version if changed else self.base.version
 
     def append(
-        self, name: str, files: Iterable[DataFile], replaces: bool = False, diff: IdDiff | None = None
+        self,
+        name: str,
+        files: Iterable[DataFile],
+        replaces: bool = False,
+        diff: IdDiff | None = None,
+        updates: tuple[str, ...] | None = None,
     ) -> None:
         """Adds a layer to a relation; a change of no rows leaves it as it was."""
-        layer = Layer(self.version, tuple(files), replaces, diff)
+        layer = Layer(self.version, tuple(files), replaces, diff, updates)
         if not layer.rows:
             return
         state = self.relations[name]

@@ -12,6 +12,8 @@ from viewkeeper.catalog import Catalog, ViewDefinition
 from viewkeeper.datalog.parse import parse_program
 from viewkeeper.datalog.translate import translate
 from viewkeeper.maintenance.evaluator import ITERATION_LIMIT
+from viewkeeper.maintenance.id_diffs import Caching, Definition, Refusal, define
+from viewkeeper.maintenance.id_diffs.strategy import ID_DIFFS, TUPLE_DIFFS, id_strata
 from viewkeeper.maintenance.program import program
 from viewkeeper.maintenance.strategy import Stratum, View
 from viewkeeper.sql import catalog as front_end
@@ -20,6 +22,14 @@ from viewkeeper.sql.splice import tables_read
 
 MAX_ITERATIONS = "viewkeeper.max_iterations"
 """The property of a view that limits the rounds of its recursion."""
+
+STRATEGY = "viewkeeper.strategy"
+"""The property of a view that asks for a strategy; `auto` leaves the choice to the planner."""
+
+CACHES = "viewkeeper.caches"
+"""The property of a view kept by ID-based diffs: whether inputs of its aggregates are stored."""
+
+ASKABLE = ("auto", ID_DIFFS, TUPLE_DIFFS)
 
 DATALOG = "datalog"
 """The language of views that rules define."""
@@ -34,11 +44,35 @@ def compiled(definition: ViewDefinition, catalog: Catalog) -> View:
 @lru_cache(maxsize=1024)
 def _compiled(definition: ViewDefinition, schemas: tuple[TableSchema, ...]) -> View:
     name, query = definition.name, _query(definition, front_end.StaticCatalog(schemas))
-    strata = (Stratum(name, None),) if query.relation is None else program(name, query.relation)
-    limit = int(dict(definition.properties).get(MAX_ITERATIONS, ITERATION_LIMIT))
+    properties = dict(definition.properties)
+    limit, asked = int(properties.get(MAX_ITERATIONS, ITERATION_LIMIT)), properties.get(STRATEGY, "auto")
+    by_ids = _by_ids(name, query.relation, schemas, asked, Caching(properties.get(CACHES, "auto")))
     return View(
-        name, definition.sql, definition.columns, strata, query.untranslatable, query.relation, limit=limit
+        name,
+        definition.sql,
+        definition.columns,
+        _strata(name, query.relation, by_ids),
+        query.untranslatable,
+        query.relation,
+        limit=limit,
+        asked=asked,
+        by_ids=by_ids,
     )
+
+
+def _by_ids(
+    name: str, relation: Relation | None, schemas: tuple[TableSchema, ...], asked: str, caching: Caching
+) -> Definition | Refusal | None:
+    if relation is None or asked not in (ID_DIFFS, TUPLE_DIFFS):
+        return None
+    tables = {schema.name: schema for schema in schemas}
+    return define(name, relation, tables, caching=caching, tuple_based=asked == TUPLE_DIFFS)
+
+
+def _strata(name: str, relation: Relation | None, by_ids: Definition | Refusal | None) -> tuple[Stratum, ...]:
+    if relation is None:
+        return (Stratum(name, None),)
+    return id_strata(by_ids) if isinstance(by_ids, Definition) else program(name, relation)
 
 
 def _query(definition: ViewDefinition, catalog: front_end.Catalog) -> ViewQuery:

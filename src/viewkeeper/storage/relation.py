@@ -125,12 +125,14 @@ class Layer:
     """The changes that one commit appended; `replaces`: keyed rows here overwrite, not add.
 
     `diff` is set where the relation's rows are named by IDs: it says which, and what becomes of them.
+    `updates` is set on a layer of a keyed table that only updates rows: the columns that may have changed.
     """
 
     commit: int
     files: tuple[DataFile, ...]
     replaces: bool = False
     diff: IdDiff | None = None
+    updates: tuple[str, ...] | None = None
 
     @property
     def rows(self) -> int:
@@ -148,18 +150,21 @@ class Layer:
 
     def to_json(self) -> dict[str, Any]:
         diff = {} if self.diff is None else {"diff": self.diff.to_json()}
+        updates = {} if self.updates is None else {"updates": list(self.updates)}
         return {
             "commit": self.commit,
             "files": [file.to_json() for file in self.files],
             "replaces": self.replaces,
             **diff,
+            **updates,
         }
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Layer:
         files = tuple(DataFile.from_json(file) for file in data["files"])
         diff = IdDiff.from_json(data["diff"]) if "diff" in data else None
-        return Layer(data["commit"], files, data["replaces"], diff)
+        updates = tuple(data["updates"]) if "updates" in data else None
+        return Layer(data["commit"], files, data["replaces"], diff, updates)
 
 
 @dataclass(frozen=True)
