@@ -83,27 +83,6 @@ def test_the_running_example_through_every_kind_of_change(
     assert rows(warehouse, "costs") == [("D1", None), ("D3", None)]
 
 
-def test_explain_shows_the_script_and_refusals_their_codes(warehouse: vk.Warehouse) -> None:
-    devices(warehouse)
-    warehouse.create_view("costs", COSTS, strategy="id-diffs", populate=False)
-    explained = warehouse.explain("costs")
-    titles = [step.title for step in explained.steps]
-    assert explained.strategy == "id-diffs"
-    assert explained.state == ("__costs_n7",)
-    assert [title for title in titles if title.startswith("Append upd")] == [
-        "Append upd_n7 to __costs_n7: set price by (pid)",
-        "Append upd_n9 to costs: set cost, __n, __rows by (did)",
-    ]
-    warehouse.create_view(
-        "outer", "SELECT * FROM parts LEFT JOIN devices_parts USING (pid)", strategy="id-diffs"
-    )
-    refused = warehouse.explain("outer")
-    assert refused.strategy == "counting"
-    assert [(name, reason.code) for name, reason in refused.rejected] == [("id-diffs", "outer-join")]
-    with pytest.raises(vk.ViewkeeperError, match=r"viewkeeper\.strategy cannot be 'fast'"):
-        warehouse.create_view("wrong", PARTS, strategy="fast")
-
-
 def test_a_view_that_changes_its_query_is_filled_anew(warehouse: vk.Warehouse) -> None:
     devices(warehouse)
     warehouse.create_view("v", PARTS, strategy="tuple-diffs")

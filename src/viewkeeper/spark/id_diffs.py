@@ -94,7 +94,7 @@ class _Results:
 
     def _frame(self, name: str, plan: Relation) -> tuple[DataFrame, int]:
         leaves = {state_name(scan): self.execution.source(scan).frame for scan in scans(plan)}
-        parts, rest = shared(plan, lambda number: f"{name}_{number}")
+        parts, rest = shared(plan, lambda number: f"__part{number}{name}")
         for part in parts:
             self.compute(part.name, part.plan, often=True)
         frame = self.execution.engine.plan(rest, {**leaves, **self.execution.frames})

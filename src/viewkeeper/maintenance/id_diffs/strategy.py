@@ -102,8 +102,8 @@ def _flag(condition: exp.Expr) -> exp.Expr:
 
 
 def hidden_name(name: str) -> str:
-    """Results of a script under names that no table has."""
-    return f"__{name}"
+    """Results of a script under names that no table, cache or state of a relation has."""
+    return f"__{name}__"
 
 
 def hidden(plan: Relation) -> Relation:
