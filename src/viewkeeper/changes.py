@@ -17,12 +17,16 @@ Kind = Literal["insert", "delete", "update"]
 
 @dataclass(frozen=True)
 class Change:
-    """Rows to insert, delete or update; a callable makes them from the state being changed."""
+    """Rows to insert, delete or update; a callable makes them from the state being changed.
+
+    `updates`: deleted and inserted rows are one update of these columns, which leaves keys as they are.
+    """
 
     kind: Kind
     table: str
     rows: Any | Callable[[Entry], Any]
     check: bool = True
+    updates: tuple[str, ...] | None = None
 
 
 class Transaction:

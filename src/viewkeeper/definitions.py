@@ -19,6 +19,7 @@ from viewkeeper.errors import (
     UnknownColumn,
 )
 from viewkeeper.maintenance.counting import redefined
+from viewkeeper.maintenance.id_diffs import Caching
 from viewkeeper.maintenance.strategy import View
 from viewkeeper.names import checked, checked_columns
 from viewkeeper.planning.planner import POLICIES
@@ -29,7 +30,7 @@ from viewkeeper.spark.load import loaded_table
 from viewkeeper.spark.relations import new_relation
 from viewkeeper.sql.splice import tables_read
 from viewkeeper.storage.commits import Entry
-from viewkeeper.views import MAX_ITERATIONS, compiled, is_beyond_spark, tables_of
+from viewkeeper.views import ASKABLE, CACHES, MAX_ITERATIONS, STRATEGY, compiled, is_beyond_spark, tables_of
 from viewkeeper.workspace import Workspace
 
 
@@ -268,6 +269,8 @@ def must_be_free(catalog: Catalog, name: str) -> None:
 
 def checked_properties(properties: Sequence[tuple[str, str]]) -> None:
     """Refuses values that properties cannot have."""
+    _must_be_one_of(STRATEGY, dict(properties).get(STRATEGY, "auto"), ASKABLE)
+    _must_be_one_of(CACHES, dict(properties).get(CACHES, "auto"), [choice.value for choice in Caching])
     limit = dict(properties).get(MAX_ITERATIONS, "1")
     if not limit.isdecimal() or int(limit) == 0:
         raise InvalidOption(

@@ -9,7 +9,7 @@ from typing import Any
 
 from viewkeeper.catalog import Catalog, ViewDefinition
 from viewkeeper.storage.commits import Entry
-from viewkeeper.storage.relation import DataFile, Layer, RelationState
+from viewkeeper.storage.relation import DataFile, IdDiff, Layer, RelationState
 
 
 def propagated_name(view: str) -> str:
@@ -45,9 +45,16 @@ class Draft:
         changed = any(self.relations.get(name) != self.base.relations.get(name) for name in tables)
         return self.version if changed else self.base.version
 
-    def append(self, name: str, files: Iterable[DataFile], replaces: bool = False) -> None:
+    def append(
+        self,
+        name: str,
+        files: Iterable[DataFile],
+        replaces: bool = False,
+        diff: IdDiff | None = None,
+        updates: tuple[str, ...] | None = None,
+    ) -> None:
         """Adds a layer to a relation; a change of no rows leaves it as it was."""
-        layer = Layer(self.version, tuple(files), replaces)
+        layer = Layer(self.version, tuple(files), replaces, diff, updates)
         if not layer.rows:
             return
         state = self.relations[name]

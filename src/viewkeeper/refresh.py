@@ -27,7 +27,7 @@ from viewkeeper.report import Reason, Report, ViewReport
 from viewkeeper.spark.execute import Execution, layers_between
 from viewkeeper.spark.relations import fold
 from viewkeeper.storage.commits import Entry, WarehouseLog
-from viewkeeper.storage.relation import RelationState
+from viewkeeper.storage.relation import Layer, RelationState
 from viewkeeper.views import compiled
 from viewkeeper.workspace import Workspace
 
@@ -291,6 +291,7 @@ def _refresh_view(
             "recomputed": execution.recomputed,
             "rows_dropped": batch.rows_dropped if batch else 0,
             "parent": _parent(definition.name, work_to_do, deltas, anew),
+            "reads": execution.reads,
         },
     )
 
@@ -375,7 +376,17 @@ def _change(old: RelationState | None, new: RelationState) -> TableChange | None
     if not layers:
         return None
     inserts = new.merge is None and all(layer.only_inserts for layer in layers)
-    return TableChange(sum(layer.rows for layer in layers), inserts)
+    return TableChange(sum(layer.rows for layer in layers), inserts, updates=_updates(layers))
+
+
+def _updates(layers: Sequence[Layer]) -> frozenset[str] | None:
+    """The columns that changed, where every layer only updates rows."""
+    found: set[str] = set()
+    for layer in layers:
+        if layer.updates is None:
+            return None
+        found.update(layer.updates)
+    return frozenset(found)
 
 
 def _newest(state: RelationState) -> int:

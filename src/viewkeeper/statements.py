@@ -135,14 +135,22 @@ def _change(work: Workspace, statement: Insert | Delete | Update | Merge) -> Res
     catalog = work.log.latest().catalog
     queries = change_queries(statement, catalog)
     table = definitions.table_named(catalog, queries.table).name
-    changes = []
+    changes, updates = [], _updates(statement, catalog.schema(table))
     for kind, sql in (("delete", queries.deletes), ("insert", queries.inserts)):
         if sql is not None:
             rows = _rows_of(work, sql)
-            changes.append(Change(kind, table, rows))  # type: ignore[arg-type]
+            changes.append(Change(kind, table, rows, updates=updates))  # type: ignore[arg-type]
     before = work.log.latest().version
     version = commit_changes(work, changes)
     return Result(f"Changed {table}." if version != before else f"Nothing to change in {table}.", version)
+
+
+def _updates(statement: Insert | Delete | Update | Merge, schema: TableSchema) -> tuple[str, ...] | None:
+    """The columns that an UPDATE sets, where the rows keep their keys."""
+    if not isinstance(statement, Update) or not schema.key:
+        return None
+    names = {schema.column(name).name for name, _ in statement.assignments}
+    return None if names & {schema.column(name).name for name in schema.key} else tuple(sorted(names))
 
 
 def _rows_of(work: Workspace, sql: str) -> Any:

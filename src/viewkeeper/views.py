@@ -12,7 +12,11 @@ from viewkeeper.catalog import Catalog, ViewDefinition
 from viewkeeper.datalog.parse import parse_program
 from viewkeeper.datalog.translate import translate
 from viewkeeper.maintenance.evaluator import ITERATION_LIMIT
-from viewkeeper.maintenance.lattice.cube_view import CubeView, Refusal
+from viewkeeper.maintenance.id_diffs import Caching, Definition, define
+from viewkeeper.maintenance.id_diffs import Refusal as NoIds
+from viewkeeper.maintenance.id_diffs.strategy import ID_DIFFS, TUPLE_DIFFS, id_strata
+from viewkeeper.maintenance.lattice.cube_view import CubeView
+from viewkeeper.maintenance.lattice.cube_view import Refusal as NoCube
 from viewkeeper.maintenance.lattice.recognise import cube_views
 from viewkeeper.maintenance.lattice.summary import GroupingSets, Summary
 from viewkeeper.maintenance.program import program
@@ -23,6 +27,14 @@ from viewkeeper.sql.splice import tables_read
 
 MAX_ITERATIONS = "viewkeeper.max_iterations"
 """The property of a view that limits the rounds of its recursion."""
+
+STRATEGY = "viewkeeper.strategy"
+"""The property of a view that asks for a strategy; `auto` leaves the choice to the planner."""
+
+CACHES = "viewkeeper.caches"
+"""The property of a view kept by ID-based diffs: whether inputs of its aggregates are stored."""
+
+ASKABLE = ("auto", ID_DIFFS, TUPLE_DIFFS)
 
 DATALOG = "datalog"
 """The language of views that rules define."""
@@ -37,42 +49,69 @@ def compiled(definition: ViewDefinition, catalog: Catalog) -> View:
 @lru_cache(maxsize=1024)
 def _compiled(definition: ViewDefinition, schemas: tuple[TableSchema, ...]) -> View:
     name, query = definition.name, _query(definition, front_end.StaticCatalog(schemas))
-    strata = (Stratum(name, None),) if query.relation is None else program(name, query.relation)
-    limit = int(dict(definition.properties).get(MAX_ITERATIONS, ITERATION_LIMIT))
-    summary = None if query.relation is None else summary_of(name, query.relation, strata, schemas)
-    why = query.untranslatable
-    return View(name, definition.sql, definition.columns, strata, why, query.relation, None, limit, summary)
+    properties = dict(definition.properties)
+    limit, asked = int(properties.get(MAX_ITERATIONS, ITERATION_LIMIT)), properties.get(STRATEGY, "auto")
+    by_ids = _by_ids(name, query.relation, schemas, asked, Caching(properties.get(CACHES, "auto")))
+    strata = _strata(name, query.relation, by_ids)
+    is_plain = not isinstance(by_ids, Definition)
+    return View(
+        name,
+        definition.sql,
+        definition.columns,
+        strata,
+        query.untranslatable,
+        query.relation,
+        limit=limit,
+        summary=summary_of(name, query.relation, strata, schemas) if query.relation and is_plain else None,
+        asked=asked,
+        by_ids=by_ids,
+    )
 
 
 def summary_of(
     name: str, plan: Relation, strata: tuple[Stratum, ...], schemas: tuple[TableSchema, ...]
-) -> Summary | GroupingSets | Refusal:
+) -> Summary | GroupingSets | NoCube:
     """The view as a generalized cube view, or as several, with its stored state; or why it is none."""
     found = cube_views(plan, {schema.name: schema for schema in schemas}, name)
-    if isinstance(found, Refusal):
+    if isinstance(found, NoCube):
         return found
     if len(found) > 1:
         return _grouping_sets(found, strata[:-1])
     [cube] = found
     if len(strata) > 1 or strata[-1].state is None:
-        return Refusal("no-aggregate", "it is stored as rows, not as the state of one aggregation")
+        return NoCube("no-aggregate", "it is stored as rows, not as the state of one aggregation")
     if not cube.measures:
-        return Refusal("no-aggregate", "it eliminates duplicates and aggregates nothing")
+        return NoCube("no-aggregate", "it eliminates duplicates and aggregates nothing")
     return Summary(cube, strata[-1].state)
 
 
-def _grouping_sets(cubes: tuple[CubeView, ...], strata: tuple[Stratum, ...]) -> GroupingSets | Refusal:
+def _grouping_sets(cubes: tuple[CubeView, ...], strata: tuple[Stratum, ...]) -> GroupingSets | NoCube:
     states = [stratum.state for stratum in strata]
     if len(states) != len(cubes) or not all(cube.measures for cube in cubes):
-        return Refusal("no-aggregate", "its grouping sets are not stored one by one")
+        return NoCube("no-aggregate", "its grouping sets are not stored one by one")
     nodes = [
         Summary(cube.renamed(stratum.name), stratum.state)
         for cube, stratum in zip(cubes, strata, strict=True)
         if stratum.state is not None
     ]
     if len(nodes) < len(cubes):
-        return Refusal("no-aggregate", "one of its grouping sets is stored as rows")
+        return NoCube("no-aggregate", "one of its grouping sets is stored as rows")
     return GroupingSets(tuple(nodes))
+
+
+def _by_ids(
+    name: str, relation: Relation | None, schemas: tuple[TableSchema, ...], asked: str, caching: Caching
+) -> Definition | NoIds | None:
+    if relation is None or asked not in (ID_DIFFS, TUPLE_DIFFS):
+        return None
+    tables = {schema.name: schema for schema in schemas}
+    return define(name, relation, tables, caching=caching, tuple_based=asked == TUPLE_DIFFS)
+
+
+def _strata(name: str, relation: Relation | None, by_ids: Definition | NoIds | None) -> tuple[Stratum, ...]:
+    if relation is None:
+        return (Stratum(name, None),)
+    return id_strata(by_ids) if isinstance(by_ids, Definition) else program(name, relation)
 
 
 def _query(definition: ViewDefinition, catalog: front_end.Catalog) -> ViewQuery:

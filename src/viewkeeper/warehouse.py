@@ -22,7 +22,7 @@ from viewkeeper.spark.session import DataFrame, SparkSession, local_session
 from viewkeeper.storage.commits import WarehouseLog
 from viewkeeper.storage.objects import Folder
 from viewkeeper.transactions import commit_changes
-from viewkeeper.views import MAX_ITERATIONS
+from viewkeeper.views import MAX_ITERATIONS, STRATEGY
 from viewkeeper.workspace import ProgressEvent, Workspace
 
 
@@ -70,10 +70,12 @@ class Warehouse:
         *,
         refresh: str = "deferred",
         policy: str = "auto",
+        strategy: str = "auto",
         populate: bool = True,
     ) -> int:
         """A materialized view of a Spark SQL query."""
-        return definitions.create_view(self._work, name, query, refresh, policy, populate)
+        asked = [] if strategy == "auto" else [(STRATEGY, strategy)]
+        return definitions.create_view(self._work, name, query, refresh, policy, populate, asked)
 
     def alter_view(self, name: str, query: str) -> int:
         """Gives a view another query."""

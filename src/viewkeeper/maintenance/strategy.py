@@ -17,7 +17,9 @@ from viewkeeper.algebra.schema import Column
 from viewkeeper.algebra.walk import base_tables, rewrite
 from viewkeeper.delta.aggregate_state import AggregateState
 from viewkeeper.maintenance.evaluator import ITERATION_LIMIT
-from viewkeeper.maintenance.lattice.cube_view import Refusal
+from viewkeeper.maintenance.id_diffs import Definition
+from viewkeeper.maintenance.id_diffs import Refusal as NoIds
+from viewkeeper.maintenance.lattice.cube_view import Refusal as NoCube
 from viewkeeper.maintenance.lattice.summary import GroupingSets, Summary
 from viewkeeper.maintenance.top_k import Buffer
 from viewkeeper.planning.steps import Script, delta_name
@@ -54,7 +56,9 @@ class View:
     """A view as strategies see it: the last stratum is the view itself; `query` is the whole plan.
 
     `before` is the view whose rows are stored, where its definition has changed since; `limit` is
-    how many rounds a recursion may take; `summary` is what the view is as a generalized cube view.
+    how many rounds a recursion may take. `summary` is what the view is as a generalized cube view, or
+    why it is none. `asked` is the strategy that its user asks for, and `by_ids`
+    what that makes of it: its IDs and Δ-script, or why it has none.
     """
 
     name: str
@@ -65,7 +69,9 @@ class View:
     query: Relation | None = None
     before: View | None = None
     limit: int = ITERATION_LIMIT
-    summary: Summary | GroupingSets | Refusal | None = None
+    summary: Summary | GroupingSets | NoCube | None = None
+    asked: str = "auto"
+    by_ids: Definition | NoIds | None = field(default=None, compare=False)
 
     @property
     def top(self) -> Stratum:
@@ -74,11 +80,15 @@ class View:
 
 @dataclass(frozen=True)
 class TableChange:
-    """How much of one input changed since the view was last refreshed."""
+    """How much of one input changed since the view was last refreshed.
+
+    `updates`: rows were only updated, and in these columns.
+    """
 
     rows: int
     only_inserts: bool
     replaced: bool = False
+    updates: frozenset[str] | None = None
 
 
 @dataclass(frozen=True)

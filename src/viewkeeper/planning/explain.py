@@ -11,11 +11,14 @@ from viewkeeper.algebra.build import is_empty
 from viewkeeper.algebra.relations import Relation
 from viewkeeper.algebra.show import show
 from viewkeeper.delta.share import shared
+from viewkeeper.maintenance.id_diffs import Apply
+from viewkeeper.maintenance.id_diffs.strategy import hidden, hidden_name
 from viewkeeper.maintenance.strategy import Batch, View
 from viewkeeper.planning.phases import phases
 from viewkeeper.planning.planner import Choice
 from viewkeeper.planning.steps import (
     AppendLayer,
+    ApplyDiffs,
     Compute,
     EvaluateFixpoint,
     MaintainFixpoint,
@@ -59,7 +62,7 @@ class Explanation:
             _indented(self.plan),
         ]
         for number, step in enumerate(self.steps, start=1):
-            parts += ["", f"Step {number}. {step.title}", _indented(step.sql)]
+            parts += ["", f"Step {number}. {step.title}", *([_indented(step.sql)] if step.sql else [])]
         return "\n".join(parts)
 
     def to_dict(self) -> dict[str, Any]:
@@ -112,8 +115,23 @@ def _explained(step: Step) -> list[ExplainedStep]:
             return [ExplainedStep(title, step.sql)] if step.plan is None else _sql_steps(title, step.plan)
         case EvaluateFixpoint() | MaintainFixpoint():
             return [ExplainedStep(title, _rounds(plans)) for title, plans in phases(step)]
+        case ApplyDiffs():
+            return _diffs(step)
         case _:
             assert_never(step)
+
+
+def _diffs(step: ApplyDiffs) -> list[ExplainedStep]:
+    """The Δ-script for every base-table diff that may have rows; the logs are steps of their own."""
+    found: list[ExplainedStep] = []
+    logs = {log for _, log, _ in step.flags}
+    for one in step.definition.script(step.possible).steps:
+        if isinstance(one, Apply):
+            found.append(ExplainedStep(f"Append {one.diff.name} to {one.target}: {one}", ""))
+        elif hidden_name(one.name) not in logs:
+            title = f"Compute {one.name}" if one.schema is None else f"Compute {one.name}: {one.schema}"
+            found += _sql_steps(title, hidden(one.executable))
+    return found
 
 
 def _rounds(plans: Mapping[str, Relation]) -> str:

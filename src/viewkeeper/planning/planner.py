@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from viewkeeper.errors import CannotMaintain, InvalidOption
 from viewkeeper.maintenance.counting import Counting
 from viewkeeper.maintenance.cubes import NOT_A_CUBE, SummaryDelta
+from viewkeeper.maintenance.id_diffs import Definition
+from viewkeeper.maintenance.id_diffs.strategy import TUPLE_DIFFS, IdDiffs
 from viewkeeper.maintenance.recompute import Recompute
 from viewkeeper.maintenance.recursive import NOT_RECURSIVE, Dred
 from viewkeeper.maintenance.strategy import Batch, Strategy, View
@@ -41,12 +43,20 @@ def choose(view: View, batch: Batch, policy: str) -> Choice:
     if checked_policy(policy) == "full":
         return Choice(RECOMPUTE, Reason("policy-full", "The policy asks for recomputation."))
     rejected: list[tuple[str, Reason]] = []
-    for strategy in STRATEGIES:
+    for strategy in candidates(view):
         refusal = strategy.refuse(view, batch)
         if refusal is None:
             return Choice(strategy, Reason("incremental", "Only the change is computed."), tuple(rejected))
         rejected.append((strategy.name, refusal))
     return _fall_back(view, policy, tuple(rejected))
+
+
+def candidates(view: View) -> tuple[Strategy, ...]:
+    """What may maintain a view: where it is stored by its IDs, ID-based diffs alone."""
+    if view.by_ids is None:
+        return STRATEGIES
+    asked = IdDiffs(view.asked == TUPLE_DIFFS)
+    return (asked,) if isinstance(view.by_ids, Definition) else (asked, *STRATEGIES)
 
 
 def _fall_back(view: View, policy: str, rejected: tuple[tuple[str, Reason], ...]) -> Choice:

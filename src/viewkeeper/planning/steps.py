@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from viewkeeper.algebra.relations import Fixpoint, Relation
+from viewkeeper.maintenance.id_diffs import Definition
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,25 @@ class MaintainFixpoint:
     only_from: tuple[str, ...] = ()
 
 
-Step: TypeAlias = Compute | AppendLayer | ReplaceMain | EvaluateFixpoint | MaintainFixpoint
+@dataclass(frozen=True)
+class ApplyDiffs:
+    """Computes ID-based diffs of a view and of its caches, and appends each as a layer.
+
+    What is run is the script for the base-table diffs that have rows: those in `known`, and of
+    `flags`, which are (diff, log, flag of the log), those whose flag some row has.
+    """
+
+    definition: Definition
+    known: frozenset[str] = frozenset()
+    flags: tuple[tuple[str, str, str], ...] = ()
+
+    @property
+    def possible(self) -> frozenset[str]:
+        """The base-table diffs that may have rows, as far as is known before the logs are taken."""
+        return self.known | {diff for diff, _, _ in self.flags}
+
+
+Step: TypeAlias = Compute | AppendLayer | ReplaceMain | EvaluateFixpoint | MaintainFixpoint | ApplyDiffs
 Script: TypeAlias = tuple[Step, ...]
 
 
@@ -109,10 +128,17 @@ def flag(result: str, column: str) -> str:
     return f"{result}.{column}"
 
 
+def diffs_present(step: ApplyDiffs, empty: frozenset[str]) -> frozenset[str]:
+    """The base-table diffs that have rows, when some flags turned out to mark none."""
+    return step.known | {diff for diff, log, mark in step.flags if flag(log, mark) not in empty}
+
+
 def is_needed(step: Step, empty: frozenset[str]) -> bool:
     """Whether a step can have an effect, when some results turned out to be empty."""
     match step:
         case EvaluateFixpoint():
             return True
+        case ApplyDiffs():
+            return bool(diffs_present(step, empty))
         case Compute() | AppendLayer() | ReplaceMain() | MaintainFixpoint():
             return not step.only_from or not empty.issuperset(step.only_from)

@@ -17,6 +17,7 @@ from viewkeeper.delta.share import shared
 from viewkeeper.draft import Draft
 from viewkeeper.planning.steps import (
     AppendLayer,
+    ApplyDiffs,
     Compute,
     EvaluateFixpoint,
     MaintainFixpoint,
@@ -29,12 +30,13 @@ from viewkeeper.planning.steps import (
 )
 from viewkeeper.spark.engine import RESULTS, Engine, columns_of, counted, slot
 from viewkeeper.spark.fixpoint import run_evaluation, run_maintenance
+from viewkeeper.spark.id_diffs import run_diffs
 from viewkeeper.spark.read import Reader, Source
 from viewkeeper.sql.render import state_name
 from viewkeeper.sql.splice import spliced, tables_read
 from viewkeeper.storage.delta_log import commit_main, main_files
 from viewkeeper.storage.layers import REPLACES, SEQUENCE
-from viewkeeper.storage.relation import Layer, RelationState
+from viewkeeper.storage.relation import DataFile, IdDiff, Layer, RelationState
 
 
 def _silent(line: str) -> None:
@@ -52,6 +54,7 @@ class Execution:
     rows_written: int = 0
     groups_recomputed: int = 0
     skipped: int = 0
+    reads: dict[str, int] = field(default_factory=dict)
     frames: dict[str, DataFrame] = field(default_factory=dict)
     sources: dict[str, Source] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
@@ -82,6 +85,8 @@ class Execution:
                 run_evaluation(self, step)
             case MaintainFixpoint():
                 run_maintenance(self, step)
+            case ApplyDiffs():
+                run_diffs(self, step)
 
     def frame(self, plan: Relation) -> DataFrame:
         """The DataFrame of a plan with explicit counts; what it uses twice is computed once."""
@@ -143,6 +148,7 @@ class Execution:
             source = self._open(scan)
             self.sources[name] = source
             self.rows_read += source.rows
+            self.reads[name] = self.reads.get(name, 0) + source.rows
         return self.sources[name]
 
     def _open(self, scan: Scan) -> Source:
@@ -169,6 +175,12 @@ class Execution:
         self.draft.append(step.relation, files, step.replaces)
         self.rows_written += sum(file.rows for file in files)
         self._forget(step.relation)
+
+    def append_diff(self, relation: str, files: tuple[DataFile, ...], diff: IdDiff) -> None:
+        """Appends an ID-based diff; what the relation was before can still be read."""
+        self.draft.append(relation, files, diff=diff)
+        self.rows_written += sum(file.rows for file in files)
+        self.sources.pop(relation, None)
 
     def write_change(self, relation: str, frame: DataFrame) -> None:
         """Appends signed rows to a bag and keeps them as its change."""

@@ -16,6 +16,7 @@ from viewkeeper.spark.engine import Engine, counted
 from viewkeeper.storage import layers as merge
 from viewkeeper.storage.delta_log import main_files
 from viewkeeper.storage.footers import overlaps
+from viewkeeper.storage.id_layers import DiffRows, by_schema, diff_schema, identified, touched
 from viewkeeper.storage.relation import DataFile, Layer, RelationState
 
 Ranges = Mapping[str, tuple[Any, Any]]
@@ -46,6 +47,8 @@ class Reader:
         """Main and overlay merged, one row per copy, with all stored columns."""
         if state.merge is None:
             return self._bag_rows(state, ranges)
+        if state.merge.identified:
+            return self._identified_rows(state)
         main = self._main(state, ranges)
         if not state.overlay:
             return main
@@ -82,6 +85,8 @@ class Reader:
         if new.merge is None:
             found = self._layers(new, layers, counted(new.columns))
             return Source(found.frame, found.rows, counted=True)
+        if new.merge.identified:
+            return self._identified_changes(old, new, layers)
         before, after = self.rows(old), self.rows(new)
         frames, rows = {"before": before.frame, "after": after.frame}, before.rows + after.rows
         sides: tuple[Relation, Relation]
@@ -112,6 +117,39 @@ class Reader:
         plan = merge.inserted_bag(*leaf) if only_inserts else merge.merged_bag(*leaf, state.key)
         frame = self.engine.plan(plan, {"main": main.frame, "layers": layers.frame})
         return Source(frame, main.rows + layers.rows)
+
+    def _identified_rows(self, state: RelationState) -> Source:
+        """Files cannot be left out by their ranges: a diff may set any column."""
+        main = self._main(state, None)
+        if not state.overlay:
+            return main
+        diffs, frames, rows = self.diffs(state, state.overlay)
+        frame = self.engine.plan(
+            identified(_leaf("main", state.names), diffs), {**frames, "main": main.frame}
+        )
+        return Source(frame, main.rows + rows)
+
+    def _identified_changes(
+        self, old: RelationState, new: RelationState, layers: tuple[Layer, ...]
+    ) -> Source:
+        before, after = self.rows(old), self.rows(new)
+        diffs, frames, rows = self.diffs(new, layers)
+        sides = [touched(_leaf(name, new.names), diffs) for name in ("before", "after")]
+        leaves = {**frames, "before": before.frame, "after": after.frame}
+        plan = UnionAll((Negate(sides[0]), sides[1]))
+        return Source(self.engine.plan(weighted(plan), leaves), before.rows + after.rows + rows, counted=True)
+
+    def diffs(
+        self, state: RelationState, layers: Iterable[Layer]
+    ) -> tuple[list[DiffRows], dict[str, DataFrame], int]:
+        """The ID-based diffs of some layers, one for each schema, with their frames and their rows."""
+        found, frames, rows = [], {}, 0
+        for number, (schema, own) in enumerate(by_schema(layers).items()):
+            columns = diff_schema(state, schema)
+            source = self._layers(state, own, columns)
+            frames[f"diff{number}"], rows = source.frame, rows + source.rows
+            found.append(DiffRows(schema, _leaf(f"diff{number}", [c.name for c in columns]), len(own) > 1))
+        return found, frames, rows
 
     def _main(self, state: RelationState, ranges: Ranges | None) -> Source:
         files = main_files(self.engine.folder.delta_address(state.folder), state.main_version)

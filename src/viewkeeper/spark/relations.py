@@ -18,6 +18,7 @@ from viewkeeper.storage import layers as merge
 from viewkeeper.storage.changes import net_effect
 from viewkeeper.storage.compaction import Fold, fold_of
 from viewkeeper.storage.delta_log import commit_main, create_main, main_files
+from viewkeeper.storage.id_layers import by_schema, last
 from viewkeeper.storage.overflow import doubtful_sums
 from viewkeeper.storage.relation import DataFile, Layer, MergeSpec, RelationState
 
@@ -86,6 +87,8 @@ def _adopt(engine: Engine, draft: Draft, name: str) -> int:
 def _fold_layers(engine: Engine, draft: Draft, name: str) -> int:
     """Many small layers become one; main stays as it is."""
     state = draft.relations[name]
+    if state.merge is not None and state.merge.identified:
+        return _fold_diffs(engine, draft, name)
     columns = counted(state.columns) if state.merge is None else layer_schema(state)
     files = [file for layer in state.overlay for file in layer.files]
     leaf = Reference("layers", tuple(c.name for c in columns if c.name != COUNT), state.merge is None)
@@ -97,6 +100,24 @@ def _fold_layers(engine: Engine, draft: Draft, name: str) -> int:
     layer = Layer(state.overlay[-1].commit, written, replaces)
     draft.put(name, replace(state, overlay=(layer,) if layer.rows else ()))
     return layer.rows
+
+
+def _fold_diffs(engine: Engine, draft: Draft, name: str) -> int:
+    """ID-based diffs of one schema become one layer, with the last row of each key."""
+    state, folded = draft.relations[name], []
+    reader, own = Reader(engine), by_schema(state.overlay)
+    if len(own) == len(state.overlay):
+        return _fold_main(engine, draft, name)
+    diffs, frames, _ = reader.diffs(state, state.overlay)
+    for diff, layers in zip(diffs, own.values(), strict=True):
+        if len(layers) == 1:
+            folded.append(layers[0])
+            continue
+        rows = engine.plan(last(diff), frames)
+        files = engine.write(rows, state.folder, sum(layer.rows for layer in layers))
+        folded.append(Layer(layers[-1].commit, files, diff=diff.schema))
+    draft.put(name, replace(state, overlay=tuple(folded)))
+    return sum(layer.rows for layer in folded)
 
 
 def _fold_main(engine: Engine, draft: Draft, name: str) -> int:

@@ -7,7 +7,7 @@ table, one runs all checks over what was written, with the base files pruned by 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
@@ -45,6 +45,8 @@ class Staged:
     state: RelationState
     frames: list[DataFrame] = field(default_factory=list)
     only_inserts: bool = True
+    updates: set[str] | None = field(default_factory=set)
+    """The columns that updates may have changed; None where rows were inserted or deleted as well."""
     checked: bool = True
     rows: int | None = 0
     files: tuple[DataFile, ...] = ()
@@ -52,6 +54,10 @@ class Staged:
     @property
     def union(self) -> DataFrame:
         return reduce(DataFrame.unionByName, self.frames)
+
+    def updates_only(self, columns: Iterable[str] | None) -> None:
+        """What was just staged updates these columns, or is something else than an update."""
+        self.updates = None if columns is None or self.updates is None else self.updates | set(columns)
 
     def add(self, frame: DataFrame, rows: int | None) -> None:
         self.frames.append(frame)
@@ -77,12 +83,15 @@ class Stage:
             staged.files = self._write(staged)
         self._check()
         for name, staged in self.tables.items():
-            self.draft.append(name, staged.files)
+            updates = None if staged.updates is None else tuple(sorted(staged.updates))
+            self.draft.append(name, staged.files, updates=updates)
 
     def _stage(self, change: Change) -> None:
         staged = self._staged(change)
         staged.checked = staged.checked and change.check
         frame, rows = self._frame(change, staged.schema)
+        if change.kind != "update":
+            staged.updates_only(change.updates)
         match change.kind:
             case "insert":
                 fit = fitted(frame, staged.schema.columns, staged.schema.name)
@@ -142,6 +151,7 @@ class Stage:
             )
         staged.only_inserts = False
         columns = [column for column in schema.columns if column.name.lower() in given]
+        staged.updates_only(column.name for column in columns if column.name not in schema.key)
         number = self.remember(fitted(frame, columns, schema.name), f"updates_{schema.name}")
         updates = Reference(number, tuple(column.name for column in columns))
         current = self._current(staged)

@@ -184,7 +184,7 @@ def _merge(operator: Operator, name: str) -> Scalar:
         case Operator.MAX:
             return function("max", column(name))
         case Operator.SET:
-            raise AssertionError("SET replaces whole rows: see REPLACES")
+            raise AssertionError("SET belongs to relations with IDs: see id_layers")
 
 
 def _finished(rows: Relation, spec: MergeSpec, columns: Sequence[Column]) -> Relation:

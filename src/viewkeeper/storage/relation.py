@@ -33,7 +33,8 @@ class MergeSpec:
 
     `alive` names the column that counts a row's derivations: at zero the row does not exist.
     `derived` columns are computed from the merged ones and are stored in main only, as SQL text.
-    `holders` pairs the number of rows that hold an extreme with the extreme.
+    `holders` pairs the number of rows that hold an extreme with the extreme. `identified`: layers are
+    ID-based diffs, each with a key and SET columns of its own; then `key` holds all IDs.
     """
 
     key: tuple[str, ...]
@@ -41,6 +42,7 @@ class MergeSpec:
     alive: str | None = None
     derived: tuple[tuple[str, str], ...] = ()
     holders: tuple[tuple[str, str], ...] = ()
+    identified: bool = False
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -49,6 +51,7 @@ class MergeSpec:
             "alive": self.alive,
             "derived": [list(pair) for pair in self.derived],
             "holders": [list(pair) for pair in self.holders],
+            "identified": self.identified,
         }
 
     @staticmethod
@@ -59,7 +62,37 @@ class MergeSpec:
             alive=data["alive"],
             derived=tuple((name, text) for name, text in data["derived"]),
             holders=tuple((name, extreme) for name, extreme in data["holders"]),
+            identified=data.get("identified", False),
         )
+
+
+class DiffKind(Enum):
+    """What an ID-based diff does to the rows that it names."""
+
+    INSERT = "+"
+    DELETE = "-"
+    UPDATE = "u"
+
+
+@dataclass(frozen=True)
+class IdDiff:
+    """The schema of a layer that is an ID-based diff: a part of the IDs, and the columns that it sets.
+
+    An insertion has all columns, and stands in the place of the row of the same IDs. A deletion and
+    an update speak of every row that has their key.
+    """
+
+    kind: DiffKind
+    key: tuple[str, ...]
+    sets: tuple[str, ...] = ()
+
+    def to_json(self) -> list[Any]:
+        return [self.kind.value, list(self.key), list(self.sets)]
+
+    @staticmethod
+    def from_json(data: list[Any]) -> IdDiff:
+        kind, key, sets = data
+        return IdDiff(DiffKind(kind), tuple(key), tuple(sets))
 
 
 @dataclass(frozen=True)
@@ -89,11 +122,17 @@ class DataFile:
 
 @dataclass(frozen=True)
 class Layer:
-    """The changes that one commit appended; `replaces`: keyed rows here overwrite, not add."""
+    """The changes that one commit appended; `replaces`: keyed rows here overwrite, not add.
+
+    `diff` is set where the relation's rows are named by IDs: it says which, and what becomes of them.
+    `updates` is set on a layer of a keyed table that only updates rows: the columns that may have changed.
+    """
 
     commit: int
     files: tuple[DataFile, ...]
     replaces: bool = False
+    diff: IdDiff | None = None
+    updates: tuple[str, ...] | None = None
 
     @property
     def rows(self) -> int:
@@ -110,16 +149,22 @@ class Layer:
         return all(file.rows == 0 or file.ranges.get(COUNT, (0, 1))[1] < 0 for file in self.files)
 
     def to_json(self) -> dict[str, Any]:
+        diff = {} if self.diff is None else {"diff": self.diff.to_json()}
+        updates = {} if self.updates is None else {"updates": list(self.updates)}
         return {
             "commit": self.commit,
             "files": [file.to_json() for file in self.files],
             "replaces": self.replaces,
+            **diff,
+            **updates,
         }
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Layer:
         files = tuple(DataFile.from_json(file) for file in data["files"])
-        return Layer(data["commit"], files, data["replaces"])
+        diff = IdDiff.from_json(data["diff"]) if "diff" in data else None
+        updates = tuple(data["updates"]) if "updates" in data else None
+        return Layer(data["commit"], files, data["replaces"], diff, updates)
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,13 @@ Four passes make a Δ-script of a view: `infer.infer_ids` (1), `instantiate.inst
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from viewkeeper.algebra.relations import Relation
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.maintenance.id_diffs.caches import Caches, Caching, choose_caches
 from viewkeeper.maintenance.id_diffs.compose import compose
+from viewkeeper.maintenance.id_diffs.diffs import Diff
 from viewkeeper.maintenance.id_diffs.ids import Subview
 from viewkeeper.maintenance.id_diffs.infer import infer_ids
 from viewkeeper.maintenance.id_diffs.instantiate import instantiate
@@ -35,11 +36,22 @@ class Definition:
     schemas: Mapping[str, TableSchema]
     caches: Caches
     tuple_based: bool = False
+    _scripts: dict[frozenset[str] | None, Script] = field(default_factory=dict, repr=False, compare=False)
 
     def script(self, changed: Collection[str] | None = None) -> Script:
         """The Δ-script; `changed` names the base-table diffs that have rows, by default any."""
+        wanted = None if changed is None else frozenset(changed)
+        if wanted not in self._scripts:
+            self._scripts[wanted] = self._made(wanted)
+        return self._scripts[wanted]
+
+    def _made(self, changed: Collection[str] | None) -> Script:
         dag = instantiate(self.top, self.schemas, self.caches, changed, tuple_based=self.tuple_based)
         return minimize(compose(dag, self.name, self.visible, self.caches))
+
+    def diffs_of(self, table: str) -> tuple[Diff, ...]:
+        """The diffs of one table: insertions, deletions, and the updates."""
+        return tuple(diff for diff in self.script().base if diff.schema.relation == table)
 
     def base_steps(self) -> tuple[Compute, ...]:
         """The logs of the tables and all diffs of them: which have rows decides on the script."""

@@ -56,9 +56,9 @@ def choose_caches(top: Subview, view_name: str, caching: Caching = Caching.AUTO)
         below = view.inputs[0]
         sources[view.name] = _source(below, stored, caching)
         if sources[view.name] is Source.STORED and not _is_at_hand(below, stored):
-            stored[below.name] = f"{view_name}__{below.name}"
+            stored[below.name] = f"__{view_name}_{below.name}"
         if view.name != held:
-            stored[view.name] = f"{view_name}__{view.name}"
+            stored[view.name] = f"__{view_name}_{view.name}"
     return Caches(stored, sources, held, in_view)
 
 

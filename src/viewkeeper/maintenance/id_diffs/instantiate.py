@@ -50,7 +50,7 @@ from viewkeeper.maintenance.id_diffs.rules.touched import (
     straight_from_the_tables,
     touched_rows,
 )
-from viewkeeper.maintenance.id_diffs.rules.tuples import tuple_join
+from viewkeeper.maintenance.id_diffs.rules.tuples import complete_update, tuple_join
 from viewkeeper.maintenance.id_diffs.rules.union import union
 from viewkeeper.maintenance.id_diffs.schemas import base_diffs, base_tables, instances, modification_log
 
@@ -219,7 +219,8 @@ class _Book:
             case Source.TABLES:
                 return straight_from_the_tables(below, {name for name, own in self.base.items() if own}), True
             case Source.QUERIED:
-                changes = asked_twice(below, diffs)
+                told = complete_update(below, diffs) if self.tuple_based else None
+                changes = asked_twice(below, diffs) if told is None else told
             case Source.STORED:
                 new = self.help(view.name, "inserted", inserted_rows(below, diffs))
                 touched = self.help(view.name, "touched", touched_rows(below, diffs, new))

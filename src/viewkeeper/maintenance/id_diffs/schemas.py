@@ -20,7 +20,17 @@ from sqlglot import exp
 
 from viewkeeper.algebra.build import filtered, projected
 from viewkeeper.algebra.counts import consolidated
-from viewkeeper.algebra.expressions import Named, Scalar, and_, column, columns_of, literal, not_, same
+from viewkeeper.algebra.expressions import (
+    Named,
+    Scalar,
+    and_,
+    column,
+    columns_of,
+    conjunction,
+    literal,
+    not_,
+    same,
+)
 from viewkeeper.algebra.relations import (
     Aggregate,
     Bound,
@@ -129,15 +139,19 @@ def base_diffs(top: Subview, table: BaseTable) -> tuple[DiffSchema, ...]:
 
 def instances(table: BaseTable, schema: DiffSchema) -> Relation:
     """The rows of the log that belong in a diff of this schema."""
+    return projected(filtered(table.log, belongs(schema)), same(schema.columns))
+
+
+def belongs(schema: DiffSchema) -> Scalar:
+    """Whether a row of the log belongs in a diff of this schema."""
     was, now = column(WAS), column(IS)
     match schema.kind:
         case DiffKind.INSERT:
-            rows: Relation = filtered(table.log, and_(now, not_(was)))
+            return and_(now, not_(was))
         case DiffKind.DELETE:
-            rows = filtered(table.log, and_(was, not_(now)))
+            return and_(was, not_(now))
         case DiffKind.UPDATE:
-            rows = filtered(filtered(table.log, and_(was, now)), changed(schema.updated))
-    return projected(rows, same(schema.columns))
+            return conjunction((was, now, changed(schema.updated)))
 
 
 def _looked_at(top: Subview) -> Iterator[set[tuple[str, str]]]:

@@ -72,6 +72,12 @@ class Apply:
     def deletes(self) -> bool:
         return self.diff.schema.kind is DiffKind.DELETE
 
+    def __str__(self) -> str:
+        named = f"by ({', '.join(self.key)})"
+        if self.deletes:
+            return f"delete {named}"
+        return f"insert or set {named}" if self.inserts_unmatched else f"set {', '.join(self.sets)} {named}"
+
 
 Step: TypeAlias = Compute | Apply
 

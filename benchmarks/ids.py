@@ -1,0 +1,247 @@
+"""katsis15 section 7.2: ID-based against tuple-based diffs and recomputation, on devices and their parts.
+
+    SELECT did, SUM(price) AS cost
+    FROM parts JOIN devices_parts USING (pid) JOIN devices USING (did)
+    WHERE category = 'phone' GROUP BY did
+
+Prices of d parts change. Varied are d, the number of joins (one to one with devices_parts, without the
+selection), the selectivity of the category, and the fan-out of a part; for each the other parameters
+have the defaults of Figure 11b. The scale 50 gives the sizes of the paper. Both views are in one
+warehouse and see the same changes, in turn. The four plots of Figure 12 go to `bench-results/ids.png`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from pyspark.sql import DataFrame, SparkSession
+
+import viewkeeper as vk
+from benchmarks.harness import Comparison, Table, scratch, seconds, spark_session
+from viewkeeper.warehouse import Warehouse
+
+ENTITIES = 100_000
+RESULTS = Path("bench-results")
+REPEAT = 3
+STRATEGIES = ("id-diffs", "tuple-diffs")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Figure 11b: the parameters and their defaults."""
+
+    diff: int = 200
+    joins: int = 2
+    selectivity: int = 20
+    fan_out: int = 10
+    selects: bool = True
+
+    @property
+    def query(self) -> str:
+        more = "".join(f" JOIN r{n} USING (did, pid)" for n in range(1, self.joins - 1))
+        where = " WHERE category = 'phone'" if self.selects else ""
+        tables = f"parts JOIN devices_parts USING (pid){more} JOIN devices USING (did)"
+        return f"SELECT did, SUM(price) AS cost FROM {tables}{where} GROUP BY did"
+
+    @property
+    def data(self) -> tuple[int, ...]:
+        """What the tables and views depend on: settings that agree in it can share a warehouse."""
+        return (self.joins, self.selectivity, self.fan_out, self.selects)
+
+
+SWEEPS: Mapping[str, tuple[Setting, ...]] = {
+    "diff size": tuple(Setting(diff=d) for d in (100, 200, 300, 400, 500)),
+    "joins": tuple(Setting(joins=j, selects=False) for j in (2, 3, 4, 5, 6)),
+    "selectivity": tuple(Setting(selectivity=s) for s in (6, 12, 25, 50, 100)),
+    "fan-out": tuple(Setting(fan_out=f) for f in (5, 10, 15, 20, 25)),
+}
+VALUES: Mapping[str, Callable[[Setting], int]] = {
+    "diff size": lambda s: s.diff,
+    "joins": lambda s: s.joins,
+    "selectivity": lambda s: s.selectivity,
+    "fan-out": lambda s: s.fan_out,
+}
+LIMITS = {("diff size", 200): 1 / 4}
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One way of refreshing: seconds, rows read of base tables and of stored state, rows written."""
+
+    seconds: float
+    base_rows: int = 0
+    state_rows: int = 0
+    rows_written: int = 0
+    actions: int = 0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Medians of the same changes handled in three ways."""
+
+    ids: Cost
+    tuples: Cost
+    recomputation: float
+
+    @property
+    def speedup(self) -> float:
+        return self.tuples.seconds / self.ids.seconds
+
+    def add_to(self, table: Table, what: str, limit: float | None = None) -> None:
+        table.add(
+            what,
+            Comparison(self.ids.seconds, self.tuples.seconds),
+            limit,
+            recomputation=f"{self.recomputation:.2f} s",
+            base_rows=self.ids.base_rows,
+            base_rows_of_tuples=self.tuples.base_rows,
+            state_rows=self.ids.state_rows,
+            state_rows_of_tuples=self.tuples.state_rows,
+            rows_written=self.ids.rows_written,
+            rows_written_of_tuples=self.tuples.rows_written,
+            actions=f"{self.ids.actions} / {self.tuples.actions}",
+        )
+
+
+def run(scale: float) -> Table:
+    table = Table("ids", "tuple-based")
+    size = max(200, int(ENTITIES * scale))
+    outcomes: dict[str, list[tuple[int, Outcome]]] = {}
+    with spark_session() as spark:
+        for sweep, settings in SWEEPS.items():
+            outcomes[sweep] = list(zip(map(VALUES[sweep], settings), _swept(spark, settings, size)))
+            for value, outcome in outcomes[sweep]:
+                outcome.add_to(table, f"{sweep} {value}", LIMITS.get((sweep, value)))
+    plot(outcomes, RESULTS / "ids.png")
+    return table
+
+
+def _swept(spark: SparkSession, settings: Sequence[Setting], size: int) -> list[Outcome]:
+    """The outcomes of a sweep; a warehouse is made anew only where the data differ."""
+    found: list[Outcome] = []
+    for data in dict.fromkeys(setting.data for setting in settings):
+        with scratch() as folder:
+            own = [setting for setting in settings if setting.data == data]
+            wh = _warehouse(spark, folder, own[0], size)
+            _measured(wh, folder, own[0], size, 0)
+            found += [_measured(wh, folder, s, size, n) for n, s in enumerate(own, start=1)]
+            verified(wh, own[0])
+    return found
+
+
+def verified(wh: Warehouse, setting: Setting) -> None:
+    for strategy in STRATEGIES:
+        if not wh.verify(view_name(strategy)):
+            raise AssertionError(f"the view kept by {strategy} is not equal to {setting.query}")
+
+
+def view_name(strategy: str) -> str:
+    return f"by_{strategy.replace('-', '_')}"
+
+
+def _warehouse(spark: SparkSession, folder: Path, setting: Setting, size: int) -> Warehouse:
+    wh = vk.open(str(folder / "warehouse"), spark)
+    keys = {"parts": ["pid"], "devices": ["did"]}
+    for name, rows in _tables(spark, setting, size).items():
+        rows.write.parquet(str(folder / name))
+        key = keys.get(name, ["did", "pid"])
+        wh.create_table(name, spark.read.parquet(str(folder / name)), key=key, check=False)
+        spark.read.parquet(str(folder / name)).createOrReplaceTempView(name)
+    for strategy in STRATEGIES:
+        wh.create_view(view_name(strategy), setting.query, strategy=strategy)
+    return wh
+
+
+def _tables(spark: SparkSession, setting: Setting, size: int) -> dict[str, DataFrame]:
+    """Every part is in `fan_out` devices: a step that has no divisor in common with their number."""
+    number = spark.range(size)
+    pairs = spark.range(size * setting.fan_out, numPartitions=4).selectExpr(
+        f"CAST((id % {size} + (id div {size}) * 7919 + 13) % {size} AS INT) AS did",
+        f"CAST(id % {size} AS INT) AS pid",
+    )
+    phone = f"CASE WHEN pmod(hash(id), 100) < {setting.selectivity} THEN 'phone' ELSE 'tablet' END"
+    extra = {
+        f"r{n}": pairs.selectExpr("did", "pid", f"did + {n} AS x{n}") for n in range(1, setting.joins - 1)
+    }
+    return {
+        "parts": number.selectExpr("CAST(id AS INT) AS pid", "CAST(10 + id % 90 AS INT) AS price"),
+        "devices": number.selectExpr("CAST(id AS INT) AS did", f"{phone} AS category"),
+        "devices_parts": pairs,
+        **extra,
+    }
+
+
+def _measured(wh: Warehouse, folder: Path, setting: Setting, size: int, number: int) -> Outcome:
+    diff = min(setting.diff, size // 2)
+
+    def change(round_: int) -> None:
+        step, place = size // diff, 7 * (number * REPEAT + round_)
+        chosen = wh.spark.range(diff).selectExpr(f"CAST((id * {step} + {place}) % {size} AS INT) AS pid")
+        priced = chosen.distinct().selectExpr("pid", f"CAST(1000 + {place} + pid % 50 AS INT) AS price")
+        with wh.transaction() as t:
+            t.update("parts", priced, check=False)
+
+    def recompute() -> None:
+        wh.spark.sql(setting.query).write.mode("overwrite").parquet(str(folder / "recomputed"))
+
+    return contest(wh, {s: view_name(s) for s in STRATEGIES}, change, recompute)
+
+
+def contest(
+    wh: Warehouse, views: Mapping[str, str], change: Callable[[int], None], recompute: Callable[[], None]
+) -> Outcome:
+    """Each round: one change, then each way of refreshing; who begins takes turns."""
+    costs: dict[str, list[Cost]] = {strategy: [] for strategy in views}
+    anew: list[float] = []
+    for number in range(REPEAT):
+        change(number)
+        for strategy in sorted(views, reverse=number % 2 == 1):
+            costs[strategy].append(_refreshed(wh, views[strategy], strategy))
+        anew.append(seconds(recompute))
+    ids, tuples = (_middle(costs[strategy]) for strategy in STRATEGIES)
+    return Outcome(ids, tuples, median(anew))
+
+
+def _refreshed(wh: Warehouse, view: str, strategy: str) -> Cost:
+    report = wh.refresh(view)
+    [entry] = report
+    if entry.strategy != strategy:
+        raise AssertionError(f"{view} was refreshed by {entry.strategy}: {entry.reason}")
+    tables = {status.name for status in wh.status() if status.kind == "table"}
+    reads = {name: rows for name, rows in entry.details["reads"].items() if not name.endswith("__delta")}
+    base = sum(rows for name, rows in reads.items() if name.removesuffix("__old") in tables)
+    state = sum(reads.values()) - base
+    return Cost(report.refresh_seconds, base, state, entry.rows_written, report.actions)
+
+
+def _middle(costs: Sequence[Cost]) -> Cost:
+    return sorted(costs, key=lambda cost: cost.seconds)[len(costs) // 2]
+
+
+def plot(outcomes: Mapping[str, Sequence[tuple[int, Outcome]]], path: Path) -> None:
+    """Figure 12: times of both as bars, the speedup above them."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(1, len(outcomes), figsize=(4 * len(outcomes), 3.2))
+    for axis, (sweep, points) in zip(axes, outcomes.items()):
+        places = range(len(points))
+        axis.bar([p - 0.2 for p in places], [o.ids.seconds for _, o in points], 0.4, label="ID-based")
+        axis.bar([p + 0.2 for p in places], [o.tuples.seconds for _, o in points], 0.4, label="tuple-based")
+        for place, (_, outcome) in zip(places, points):
+            height = max(outcome.ids.seconds, outcome.tuples.seconds)
+            axis.annotate(f"{outcome.speedup:.1f}×", (place, height), ha="center", va="bottom")
+        axis.set_xticks(list(places), [str(value) for value, _ in points])
+        axis.set_xlabel(sweep)
+        axis.set_ylabel("seconds")
+        axis.legend(frameon=False, fontsize=8)
+        axis.margins(y=0.2)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.tight_layout()
+    figure.savefig(path, dpi=150)
+    pyplot.close(figure)

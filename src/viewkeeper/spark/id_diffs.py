@@ -1,0 +1,154 @@
+"""Runs the Δ-script of a view that is kept by ID-based diffs: computes the diffs, appends the layers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from viewkeeper.algebra.relations import Reference, Relation, Scan, State
+from viewkeeper.algebra.walk import children, nodes, scans
+from viewkeeper.delta.share import shared
+from viewkeeper.maintenance.id_diffs.script import Apply, Compute, Step
+from viewkeeper.maintenance.id_diffs.strategy import hidden, hidden_name
+from viewkeeper.planning.steps import ApplyDiffs, diffs_present
+from viewkeeper.spark.engine import RESULTS, columns_of
+from viewkeeper.sql.render import state_name
+from viewkeeper.storage.id_layers import diff_schema
+from viewkeeper.storage.layers import SEQUENCE
+from viewkeeper.storage.relation import DataFile, DiffKind, IdDiff, RelationState
+
+if TYPE_CHECKING:
+    from viewkeeper.spark.execute import Execution
+
+SIDE_BY_SIDE = 2
+"""How many diffs are written at the same time: each is a small job."""
+
+
+LARGE = 80
+"""Spark plans a result anew wherever it is used: one with more operators than this is written out first."""
+
+SCAN = 5
+"""About how many operators stand behind a stored relation and its layers."""
+
+
+def run_diffs(execution: Execution, step: ApplyDiffs) -> None:
+    """The script for the base-table diffs that have rows."""
+    steps = step.definition.script(diffs_present(step, frozenset(execution.empty))).steps
+    uses, results = _uses(steps), _Results(execution)
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        writer = _Writer(execution, pool)
+        for one in steps:
+            match one:
+                case Compute():
+                    if any(
+                        scan.at is State.NEW and writer.is_pending(scan.table) for scan in scans(one.query)
+                    ):
+                        writer.settle()
+                    results.compute(hidden_name(one.name), hidden(one.executable), uses[one.name] > 1)
+                case Apply():
+                    writer.write(one)
+        writer.settle()
+
+
+def _uses(steps: Sequence[Step]) -> Counter[str]:
+    """How often each result is read."""
+    found: Counter[str] = Counter()
+    for step in steps:
+        if isinstance(step, Apply):
+            found[step.diff.name] += 1
+        else:
+            found.update(node.name for node in nodes(step.query) if isinstance(node, Reference))
+    return found
+
+
+@dataclass
+class _Results:
+    """The results of a script, with the number of operators that Spark sees behind each."""
+
+    execution: Execution
+    operators: dict[str, int] = field(default_factory=dict)
+
+    def compute(self, name: str, plan: Relation, often: bool) -> None:
+        """A result that is used often is kept, or written out where it is large to plan.
+
+        A part of a log that is written is read from there again.
+        """
+        frames, engine = self.execution.frames, self.execution.engine
+        if name in frames:
+            return
+        frame, self.operators[name] = self._frame(name, plan)
+        used = [node.name for node in nodes(plan) if isinstance(node, Reference)]
+        is_part = bool(used) and all(result in self.execution.sizes for result in used)
+        if self.operators[name] > (LARGE if often else 4 * LARGE):
+            columns, files = columns_of(frame), engine.write_result(frame)
+            frame, self.operators[name] = engine.files(RESULTS, files, columns), 1
+        elif often and not is_part:
+            frame = engine.keep(frame)
+        frames[name] = frame
+
+    def _frame(self, name: str, plan: Relation) -> tuple[DataFrame, int]:
+        leaves = {state_name(scan): self.execution.source(scan).frame for scan in scans(plan)}
+        parts, rest = shared(plan, lambda number: f"__part{number}{name}")
+        for part in parts:
+            self.compute(part.name, part.plan, often=True)
+        frame = self.execution.engine.plan(rest, {**leaves, **self.execution.frames})
+        return frame, self._behind(rest)
+
+    def _behind(self, node: Relation) -> int:
+        if isinstance(node, Reference):
+            return self.operators.get(node.name, 1)
+        own = SCAN if isinstance(node, Scan) else 1
+        return own + sum(self._behind(child) for child in children(node))
+
+
+@dataclass
+class _Writer:
+    """Diffs on their way to be layers. They are appended in the order of the script."""
+
+    execution: Execution
+    pool: ThreadPoolExecutor
+    pending: list[tuple[str, IdDiff, Future[tuple[DataFile, ...]]]] = field(default_factory=list)
+
+    def is_pending(self, target: str) -> bool:
+        return any(name == target for name, _, _ in self.pending)
+
+    def write(self, step: Apply) -> None:
+        draft, engine = self.execution.draft, self.execution.engine
+        state = draft.relations[step.target]
+        diff = layer_schema(state, step)
+        texts = [
+            f"CAST(`{c.name}` AS {c.type}) AS `{c.name}`"
+            for c in diff_schema(state, diff)
+            if c.name != SEQUENCE
+        ]
+        before = sum(name == step.target for name, _, _ in self.pending)
+        place = F.lit(draft.next_sequence(step.target) + before).cast("bigint")
+        rows = (
+            self.execution.frames[hidden_name(step.diff.name)].selectExpr(*texts).withColumn(SEQUENCE, place)
+        )
+        self.pending.append((step.target, diff, self.pool.submit(engine.write, rows, state.folder)))
+
+    def settle(self) -> None:
+        """Waits for what is being written, and appends it."""
+        written = [(name, diff, future.result()) for name, diff, future in self.pending]
+        self.pending.clear()
+        for name, diff, files in written:
+            self.execution.append_diff(name, files, diff)
+
+
+def layer_schema(state: RelationState, step: Apply) -> IdDiff:
+    """The layer that a diff becomes: its key and columns in the order of the relation."""
+    if step.inserts_unmatched:
+        kind, wanted = DiffKind.INSERT, set(state.names)
+    elif step.deletes:
+        kind, wanted = DiffKind.DELETE, set(step.key)
+    else:
+        kind, wanted = DiffKind.UPDATE, {*step.key, *step.sets}
+    key = tuple(name for name in state.names if name in step.key)
+    return IdDiff(kind, key, tuple(name for name in state.names if name in wanted - set(key)))
