@@ -118,8 +118,16 @@ def _orders_by_itself(node: exp.Expr) -> bool:
 
 
 def in_a_fixed_order(node: exp.Expr) -> exp.Expr:
-    """LISTAGG with its value as the last thing that it is ordered by, and Spark's empty separator."""
+    """LISTAGG with its value as the last thing that it is ordered by, and Spark's empty separator.
+
+    COLLECT_LIST and COLLECT_SET give their values in any order that they like: sorted, it is the same one
+    each time. So is the least of the modes.
+    """
     call = unwrapped(node)
+    if isinstance(call, (exp.ArrayAgg, exp.ArrayUniqueAgg)):
+        return function("sort_array", node)
+    if isinstance(call, exp.Mode) and call.args.get("deterministic") is None and call.this is not None:
+        call.set("deterministic", exp.true())
     if not isinstance(call, exp.GroupConcat):
         return node
     if call.args.get("separator") is None:

@@ -201,7 +201,8 @@ def _checked(call: exp.Expr, keys: list[Scalar]) -> Scalar:
     for child in inner.iter_expressions():
         if has_aggregate(child):
             raise InvalidSQL("An aggregate cannot be inside another aggregate.", call.sql(dialect="spark"))
-    if depends_on_order(call) and not isinstance(inner, exp.GroupConcat) and inner.this not in keys:
+    has_fixed_order = isinstance(inner, (exp.GroupConcat, exp.ArrayAgg))
+    if depends_on_order(call) and not has_fixed_order and inner.this not in keys:
         raise Untranslatable(f"{call_name(inner)} depends on the order of the rows")
     if call.find(exp.Query) is not None:
         raise Untranslatable("a subquery inside an aggregate")

@@ -106,7 +106,7 @@ def test_a_view_that_is_refused_is_counted(sql: str, code: str) -> None:
     asked = view(sql, strategy="id-diffs")
     choice = choose(asked, batch(parts=UNKNOWN), "strict")
     assert choice.strategy.name == "counting"
-    assert [(name, reason.code) for name, reason in choice.rejected] == [("id-diffs", code)]
+    assert next((name, reason.code) for name, reason in choice.rejected) == ("id-diffs", code)
 
 
 def test_a_view_that_does_not_ask_hears_nothing_of_it() -> None:
