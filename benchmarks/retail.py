@@ -117,11 +117,8 @@ def run(scale: float) -> Table:
                 base = rows == _scaled((BASE_ROWS,), scale, 1_000)[0]
                 points += _measured(shop, _scaled(CHANGES if base else (BASE_CHANGES,), scale, 20))
     _tell(table, points, scale)
-    plot(points, FOLDER, *(_scaled((n,), scale, least)[0] for n, least in _BASES))
+    plot(points, FOLDER, _scaled((BASE_ROWS,), scale, 1_000)[0], _scaled((BASE_CHANGES,), scale, 20)[0])
     return table
-
-
-_BASES = ((BASE_ROWS, 1_000), (BASE_CHANGES, 20))
 
 
 def _scaled(numbers: Iterable[int], scale: float, least: int) -> tuple[int, ...]:

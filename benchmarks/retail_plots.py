@@ -30,6 +30,8 @@ def plot(points: Sequence[Any], folder: Path, rows: int, changes: int) -> list[P
     for letter, kind, axis in panels:
         fixed = ("rows", rows) if axis == "changes" else ("changes", changes)
         shown = [p for p in points if p.kind == kind and getattr(p, fixed[0]) == fixed[1]]
+        if not shown:
+            continue
         figure, axes = pyplot.subplots(figsize=(6, 4))
         for name, (label, style) in LINES.items():
             axes.plot(
