@@ -25,6 +25,9 @@ from rich import box
 from rich.console import Console
 from rich.table import Table as RichTable
 
+WIDTH = 160
+"""Of a table that goes to a file."""
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -98,7 +101,8 @@ class Table:
         for line in self.lines:
             cells = (_text(line.detail.get(name)) for name in more)
             shown.add_row(*_cells(line), *cells, style=None if line.holds else "red")
-        Console(highlight=False).print(shown)
+        console = Console(highlight=False)
+        console.print(shown, width=None if console.is_terminal else WIDTH)
 
 
 def _cells(line: Line) -> tuple[str, ...]:
