@@ -22,6 +22,13 @@ def free_port() -> int:
 CONNECT_PORT = free_port()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where tests run in two processes, those on Spark share one, so that there is one session."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """A classic session; the same JVM also serves Spark Connect clients, for tests that kill them.
