@@ -22,6 +22,7 @@ def free_port() -> int:
 CONNECT_PORT = free_port()
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Where tests run in two processes, those on Spark share one, so that there is one session."""
     for item in items:
