@@ -28,7 +28,7 @@ check: $(INSTALLED) ## Lint, formatting, types
 	$(BIN)/mypy
 
 test: setup ## Run the tests (TESTS=tests/sql for a part)
-	$(BIN)/pytest --numprocesses 2 --dist loadgroup --durations 15 $(TESTS)
+	scripts/test $(TESTS)
 
 bench: setup ## Run a benchmark against recomputation (NAME=store)
 	$(BIN)/viewkeeper bench $(NAME)

@@ -22,12 +22,11 @@ def free_port() -> int:
 CONNECT_PORT = free_port()
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where tests run in two processes, those on Spark share one, so that there is one session."""
+    """Marks the tests on Spark: `scripts/test` runs them in one process, and all others beside it."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("spark"))
+            item.add_marker("spark")
 
 
 @pytest.fixture(scope="session")
