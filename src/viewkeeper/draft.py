@@ -52,9 +52,10 @@ class Draft:
         replaces: bool = False,
         diff: IdDiff | None = None,
         updates: tuple[str, ...] | None = None,
+        last_copies: bool = False,
     ) -> None:
         """Adds a layer to a relation; a change of no rows leaves it as it was."""
-        layer = Layer(self.version, tuple(files), replaces, diff, updates)
+        layer = Layer(self.version, tuple(files), replaces, diff, updates, last_copies)
         if not layer.rows:
             return
         state = self.relations[name]

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 from tests.laws.settings import cases
 from tests.storage.model import Database, Group, KeyedLayer, Row, columns, spec, value
-from viewkeeper.storage.layers import counted_bag, folded, inserted_bag, layer_columns, merged, merged_bag
+from viewkeeper.storage.layers import (
+    bag_in_turn,
+    counted_bag,
+    folded,
+    inserted_bag,
+    layer_columns,
+    merged,
+    merged_bag,
+)
 
 DATABASE = Database()
 NUMBERS = st.none() | st.integers(0, 3)
@@ -168,6 +176,39 @@ def test_a_bag_with_a_key_is_searched_by_it(
     layers = DATABASE.leaf("layers", SIGNED, signed)
     now = {key: value for key, value in {**main, **after}.items() if value != "gone"}
     assert DATABASE.rows(merged_bag(leaf, layers, ("a",))) == Counter(now.items())
+    assert DATABASE.rows(bag_in_turn(leaf, [layers], ("a",))) == Counter(now.items())
+
+
+@st.composite
+def whole_deletions(draw: st.DrawFn) -> tuple[list[Row], list[Counter[Row]], Counter[Row]]:
+    """Rows of main, layers that leave no copy of what they delete, and the rows that remain."""
+    main = draw(st.lists(ROWS, max_size=5))
+    now, layers = Counter(main), []
+    for _ in range(draw(st.integers(1, 4))):
+        gone = draw(st.lists(st.sampled_from(sorted(now, key=str)), unique=True)) if now else []
+        layer = Counter({row: -now.pop(row) for row in gone})
+        more = Counter(row for row in draw(st.lists(ROWS, max_size=3)) if row not in gone)
+        layers.append(Counter({**layer, **more}))
+        now += more
+    return main, layers, now
+
+
+@cases(60)
+@given(whole_deletions())
+def test_layers_that_leave_no_copy_are_laid_over_each_other(
+    stored: tuple[list[Row], list[Counter[Row]], Counter[Row]],
+) -> None:
+    main, layers, now = stored
+    leaf = DATABASE.leaf("stored", BAG, main)
+    above = [
+        DATABASE.leaf(f"layer{number}", SIGNED, _one_by_one(layer)) for number, layer in enumerate(layers)
+    ]
+    assert DATABASE.rows(bag_in_turn(leaf, above, ())) == now
+
+
+def _one_by_one(layer: Counter[Row]) -> list[Row]:
+    """As a transaction writes its net effect: a row for every copy."""
+    return [(*row, 1 if count > 0 else -1) for row, count in layer.items() for _ in range(abs(count))]
 
 
 @cases(20)

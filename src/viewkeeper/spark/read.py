@@ -21,6 +21,9 @@ from viewkeeper.storage.relation import DataFile, Layer, RelationState
 
 Ranges = Mapping[str, tuple[Any, Any]]
 
+FEW_LAYERS = 4
+"""So many layers are joined one by one; more are added up first, which costs a shuffle of them."""
+
 
 @dataclass(frozen=True)
 class Source:
@@ -111,12 +114,15 @@ class Reader:
         main = self._main(state, ranges)
         if not state.overlay:
             return main
-        layers = self._layers(state, state.overlay, counted(state.columns), ranges)
-        leaf = _leaf("main", state.names), _leaf("layers", (*state.names, COUNT))
-        only_inserts = all(layer.only_inserts for layer in state.overlay)
-        plan = merge.inserted_bag(*leaf) if only_inserts else merge.merged_bag(*leaf, state.key)
-        frame = self.engine.plan(plan, {"main": main.frame, "layers": layers.frame})
-        return Source(frame, main.rows + layers.rows)
+        groups = [(layer,) for layer in state.overlay] if _in_turn(state) else [state.overlay]
+        sources = {
+            f"layers{number}": self._layers(state, group, counted(state.columns), ranges)
+            for number, group in enumerate(groups)
+        }
+        plan = _bag_plan(state, [_leaf(name, (*state.names, COUNT)) for name in sources])
+        frames = {name: source.frame for name, source in sources.items()}
+        frame = self.engine.plan(plan, {"main": main.frame, **frames})
+        return Source(frame, main.rows + sum(source.rows for source in sources.values()))
 
     def _identified_rows(self, state: RelationState) -> Source:
         """Files cannot be left out by their ranges: a diff may set any column."""
@@ -183,6 +189,20 @@ def layer_schema(state: RelationState) -> tuple[Column, ...]:
     names = set(merge.layer_columns(state.merge))
     order = (Column(merge.SEQUENCE, "bigint"), Column(merge.REPLACES, "boolean"))
     return (*(column for column in state.columns if column.name in names), *order)
+
+
+def _in_turn(state: RelationState) -> bool:
+    """Whether a bag's layers are few, and delete whole rows: then each is laid over those before it."""
+    return state.has_pending_deletes and state.deletes_whole_rows and len(state.overlay) <= FEW_LAYERS
+
+
+def _bag_plan(state: RelationState, layers: list[Reference]) -> Relation:
+    main = _leaf("main", state.names)
+    if _in_turn(state):
+        return merge.bag_in_turn(main, layers, state.key)
+    if state.has_pending_deletes:
+        return merge.merged_bag(main, layers[0], state.key)
+    return merge.inserted_bag(main, layers[0])
 
 
 def _leaf(name: str, columns: Iterable[str]) -> Reference:

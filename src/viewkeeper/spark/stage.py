@@ -81,10 +81,11 @@ class Stage:
             self._stage(change)
         for staged in self.tables.values():
             staged.files = self._write(staged)
-        self._check()
+        copies_left = self._check()
         for name, staged in self.tables.items():
             updates = None if staged.updates is None else tuple(sorted(staged.updates))
-            self.draft.append(name, staged.files, updates=updates)
+            whole = staged.checked and name not in copies_left
+            self.draft.append(name, staged.files, updates=updates, last_copies=whole)
 
     def _stage(self, change: Change) -> None:
         staged = self._staged(change)
@@ -187,24 +188,26 @@ class Stage:
             net = self.engine.plan(rules.net_effect(leaf), {"staged": staged.union})
         return self.engine.write(net, staged.state.folder, staged.rows)
 
-    def _check(self) -> None:
-        """One action for all checks; none where nothing can be wrong."""
+    def _check(self) -> set[str]:
+        """One action for all checks, none where nothing can be wrong; the tables with copies left."""
         nets = {name: self._net(staged) for name, staged in self.tables.items()}
         asked = [check for check in self.checks if self.tables[check.table].checked]
         for name, staged in self.tables.items():
             if staged.checked and staged.files:
                 asked += self._table_checks(staged, nets[name])
                 asked += self._reference_checks(staged, nets)
-        self.run(asked)
+        return self.run(asked)
 
-    def run(self, asked: Sequence[rules.Check]) -> None:
-        """Raises the first check that finds rows."""
+    def run(self, asked: Sequence[rules.Check]) -> set[str]:
+        """Raises the first check that finds wrong rows; returns the tables with copies left."""
         if not asked:
-            return
-        found = self.engine.rows(self.engine.plan(rules.as_one_query(asked), self.frames), 1000)
-        if found:
-            first = asked[min(row[0] for row in found)]
-            raise _error(first, [json.loads(row[1]) for row in found if asked[row[0]] is first])
+            return set()
+        rows = self.engine.rows(self.engine.plan(rules.as_one_query(asked), self.frames), 1000)
+        found = [(asked[number], row) for number, row in rows]
+        wrong = [check for check in asked if check.kind != rules.COPIES_LEFT and check in dict(found)]
+        if wrong:
+            raise _error(wrong[0], [json.loads(row) for check, row in found if check is wrong[0]])
+        return {check.table for check, _ in found}
 
     def _net(self, staged: Staged) -> Relation:
         frame = self.reader.layer_files(staged.state, staged.files)
@@ -249,10 +252,8 @@ class Stage:
 def check_loaded(engine: Engine, draft: Draft, schema: TableSchema, state: RelationState) -> None:
     """Checks the rows that a new table was filled with, as if they had been inserted."""
     stage = Stage(engine, draft)
-    rows = stage.remember(Reader(engine).rows(state).frame, f"net_{schema.name}")
-    nothing = stage.remember(engine.empty(state.columns), f"before_{schema.name}")
-    loaded = Reference(rows, schema.names)
-    asked = rules.state_checks(schema, Reference(nothing, schema.names), loaded, has_deletes=False)
+    loaded = Reference(stage.remember(Reader(engine).rows(state).frame, f"net_{schema.name}"), schema.names)
+    asked = rules.load_checks(schema, loaded)
     for key in schema.foreign_keys:
         parents = loaded if key.table == schema.name else stage.after(key.table, {})
         asked.append(rules.reference_check(schema, key, loaded, parents))

@@ -46,6 +46,9 @@ from viewkeeper.algebra.schema import COUNT, ForeignKey, TableSchema
 SHOWN = 5
 """How many offending rows an error shows."""
 
+COPIES_LEFT = "copies left"
+"""The kind of the one check that finds no error: rows deleted from a bag, with copies that stay."""
+
 _SIGN = "__sign"
 
 
@@ -109,7 +112,7 @@ def repeated_keys(table: str, keys: Relation) -> Check:
 
 def state_checks(schema: TableSchema, state: Relation, net: Relation, has_deletes: bool) -> list[Check]:
     """What a table itself demands of its new rows: existence, keys, NOT NULL."""
-    checks = [_null_check(schema, net)] if _required(schema) else []
+    checks = _null_checks(schema, net)
     if has_deletes or schema.key:
         affected = Distinct(restricted_to(plain(_mentioned(net)), schema.key or net.columns))
         after = weighted(Consolidate(union_all((matching(state, affected), net), net.columns)))
@@ -117,7 +120,23 @@ def state_checks(schema: TableSchema, state: Relation, net: Relation, has_delete
         checks.append(Check("missing", schema.name, restricted_to(negative, net.columns)))
         if schema.key:
             checks.append(_duplicate_check(schema, after))
+        else:
+            checks.append(_copies_left(schema, after, net))
     return checks
+
+
+def load_checks(schema: TableSchema, rows: Relation) -> list[Check]:
+    """The same of the first rows of a table: there is nothing that they could be missing from."""
+    checks = _null_checks(schema, rows)
+    return [*checks, _duplicate_check(schema, weighted(rows))] if schema.key else checks
+
+
+def _copies_left(schema: TableSchema, after: Relation, net: Relation) -> Check:
+    """Deleted rows of which copies stay: nothing is wrong with them, but readers must count copies."""
+    some = Filter(after, exp.GT(this=column(COUNT), expression=literal(0)))
+    deleted = Filter(weighted(net), exp.LT(this=column(COUNT), expression=literal(0)))
+    left = matching(restricted_to(some, net.columns), restricted_to(deleted, net.columns))
+    return Check(COPIES_LEFT, schema.name, left)
 
 
 def _mentioned(net: Relation) -> Relation:
@@ -129,12 +148,14 @@ def _required(schema: TableSchema) -> list[str]:
     return [c.name for c in schema.columns if not c.nullable or c.name in schema.key]
 
 
-def _null_check(schema: TableSchema, net: Relation) -> Check:
+def _null_checks(schema: TableSchema, net: Relation) -> list[Check]:
+    if not _required(schema):
+        return []
     is_null = or_(*[exp.Is(this=column(name), expression=exp.null()) for name in _required(schema)])
     inserted = exp.GT(this=column(COUNT), expression=literal(0))
     wrong = Filter(weighted(net), conjunction((is_null, inserted)))
     detail = f"Columns that take no NULL: {', '.join(_required(schema))}."
-    return Check("null", schema.name, restricted_to(wrong, net.columns), detail)
+    return [Check("null", schema.name, restricted_to(wrong, net.columns), detail)]
 
 
 def _duplicate_check(schema: TableSchema, after: Relation) -> Check:
@@ -198,8 +219,10 @@ def signed(name: str, columns: Sequence[str]) -> Reference:
 
 
 __all__ = [
+    "COPIES_LEFT",
     "Check",
     "as_one_query",
+    "load_checks",
     "missing_keys",
     "net_effect",
     "orphan_check",

@@ -12,12 +12,23 @@ Plans here have explicit counts and refer to `main` and to layers by `Reference`
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 from sqlglot import exp, parse_one
 
 from viewkeeper.algebra.build import apart, restricted_to
 from viewkeeper.algebra.counts import ONE, consolidated
-from viewkeeper.algebra.expressions import Named, Scalar, column, function, literal, null_safe_match, same
+from viewkeeper.algebra.expressions import (
+    Named,
+    Scalar,
+    column,
+    conjunction,
+    function,
+    literal,
+    not_,
+    null_safe_match,
+    same,
+)
 from viewkeeper.algebra.relations import (
     Aggregate,
     Distinct,
@@ -49,15 +60,66 @@ def counted_bag(main: Relation, layers: Relation | None) -> Relation:
 def merged_bag(main: Relation, layers: Relation, key: Sequence[str]) -> Relation:
     """The rows of a bag, one per copy. Only rows of main that the net change deletes are looked at twice."""
     net = consolidated(restricted_to(layers, (*main.columns, COUNT)))
-    gone = Filter(net, exp.LT(this=column(COUNT), expression=literal(0)))
-    new = Filter(net, exp.GT(this=column(COUNT), expression=literal(0)))
-    kept = _rows_but(main, gone, key) if key else _bag_but(main, gone)
-    return UnionAll((*kept, restricted_to(Expand(new), main.columns)))
+    gone = _deleted(net)
+    kept = (_rows_but(main, gone, key),) if key else _bag_but(main, gone)
+    return UnionAll((*kept, restricted_to(Expand(_inserted(net)), main.columns)))
 
 
-def _rows_but(main: Relation, gone: Relation, key: Sequence[str]) -> tuple[Relation, ...]:
-    """What is left of a keyed table: a key that is gone was there once."""
-    return (_having(main, restricted_to(gone, key), JoinKind.ANTI),)
+def bag_in_turn(main: Relation, layers: Sequence[Relation], key: Sequence[str]) -> Relation:
+    """A bag whose layers leave no copy of what they delete: copies need not be counted, nor main read twice.
+
+        (main ▷ D₁ ∪ … ∪ Dₙ)  ∪  (I₁ ▷ D₂ ∪ … ∪ Dₙ)  ∪  …  ∪  Iₙ
+
+    Every layer is one transaction's net effect, oldest first. Deletions from a table with a key are
+    found by it, and always are of this kind.
+    """
+    kept: list[Relation] = []
+    later: list[Relation] = []
+    for layer in reversed(layers):
+        kept.append(_but(restricted_to(_inserted(layer), main.columns), later, key))
+        later.append(_deleted(layer))
+    return UnionAll((_but(main, later, key), *kept))
+
+
+def _but(rows: Relation, deleted: Sequence[Relation], key: Sequence[str]) -> Relation:
+    if not deleted:
+        return rows
+    gone = deleted[0] if len(deleted) == 1 else UnionAll(tuple(deleted))
+    return _rows_but(rows, gone, key) if key else _other_rows(rows, restricted_to(gone, rows.columns))
+
+
+def _deleted(layer: Relation) -> Relation:
+    return Filter(layer, exp.LT(this=column(COUNT), expression=literal(0)))
+
+
+def _inserted(layer: Relation) -> Relation:
+    return Filter(layer, exp.GT(this=column(COUNT), expression=literal(0)))
+
+
+def _rows_but(main: Relation, gone: Relation, key: Sequence[str]) -> Relation:
+    """What is left of a keyed table: a key that is gone was there once, and no key is NULL."""
+    other, names = apart(main, restricted_to(gone, key))
+    on = conjunction(exp.EQ(this=column(name), expression=column(names[name])) for name in key)
+    return Join(main, other, JoinKind.ANTI, on)
+
+
+def _other_rows(rows: Relation, gone: Relation) -> Relation:
+    """The rows that equal none of `gone`: by one number first, then column by column.
+
+    Columns that differ are counted, because Spark would make join keys of plain equalities, and hash
+    every row of main by all of its columns twice.
+    """
+    other, names = apart(rows, Project(gone, (*same(gone.columns), Named("__hash", _hash(gone.columns)))))
+    same_hash = exp.EQ(this=_hash(rows.columns), expression=column("__hash"))
+    differing: list[Scalar] = [
+        exp.cast(not_(null_safe_match([(name, names[name])])), "int") for name in rows.columns
+    ]
+    none = exp.EQ(this=reduce(_plus, differing), expression=literal(0))
+    return Join(rows, other, JoinKind.ANTI, conjunction((same_hash, none)))
+
+
+def _plus(left: Scalar, right: Scalar) -> Scalar:
+    return exp.Add(this=left, expression=right)
 
 
 def _bag_but(main: Relation, gone: Relation) -> tuple[Relation, ...]:
@@ -226,6 +288,7 @@ def _having(rel: Relation, keys: Relation, kind: JoinKind) -> Relation:
 __all__ = [
     "REPLACES",
     "SEQUENCE",
+    "bag_in_turn",
     "counted_bag",
     "folded",
     "inserted_bag",

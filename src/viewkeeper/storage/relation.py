@@ -126,6 +126,7 @@ class Layer:
 
     `diff` is set where the relation's rows are named by IDs: it says which, and what becomes of them.
     `updates` is set on a layer of a keyed table that only updates rows: the columns that may have changed.
+    `last_copies` says that no copy is left of any row that the layer deletes.
     """
 
     commit: int
@@ -133,6 +134,7 @@ class Layer:
     replaces: bool = False
     diff: IdDiff | None = None
     updates: tuple[str, ...] | None = None
+    last_copies: bool = False
 
     @property
     def rows(self) -> int:
@@ -151,12 +153,14 @@ class Layer:
     def to_json(self) -> dict[str, Any]:
         diff = {} if self.diff is None else {"diff": self.diff.to_json()}
         updates = {} if self.updates is None else {"updates": list(self.updates)}
+        last_copies = {"last_copies": True} if self.last_copies else {}
         return {
             "commit": self.commit,
             "files": [file.to_json() for file in self.files],
             "replaces": self.replaces,
             **diff,
             **updates,
+            **last_copies,
         }
 
     @staticmethod
@@ -164,7 +168,8 @@ class Layer:
         files = tuple(DataFile.from_json(file) for file in data["files"])
         diff = IdDiff.from_json(data["diff"]) if "diff" in data else None
         updates = tuple(data["updates"]) if "updates" in data else None
-        return Layer(data["commit"], files, data["replaces"], diff, updates)
+        last_copies = data.get("last_copies", False)
+        return Layer(data["commit"], files, data["replaces"], diff, updates, last_copies)
 
 
 @dataclass(frozen=True)
@@ -194,6 +199,11 @@ class RelationState:
     def has_pending_deletes(self) -> bool:
         """Whether reading the bag without counts would need a merge."""
         return self.merge is None and not all(layer.only_inserts for layer in self.overlay)
+
+    @property
+    def deletes_whole_rows(self) -> bool:
+        """Whether no layer of the bag leaves a copy of what it deletes; with a key there never is one."""
+        return bool(self.key) or all(layer.last_copies or layer.only_inserts for layer in self.overlay)
 
     def changes_after(self, commit: int) -> tuple[Layer, ...]:
         return tuple(layer for layer in self.log if layer.commit > commit)
