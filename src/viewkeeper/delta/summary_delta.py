@@ -26,9 +26,11 @@ from viewkeeper.algebra.expressions import (
     Named,
     Scalar,
     column,
+    equal,
     function,
     literal,
     null_safe_match,
+    or_,
     same,
 )
 from viewkeeper.algebra.relations import Aggregate, Expand, JoinKind, Relation
@@ -79,11 +81,40 @@ def _aggregated(state: AggregateState, rows: Relation) -> Relation:
     return projected(total, (_counted(state, name) for name in state.columns))
 
 
+def group_totals(state: AggregateState, rows: Relation) -> Relation:
+    """The state of rows that each count once, but for the number of rows that hold an extreme."""
+    totals = tuple(Named(name, _call(part)) for part, name in state.names)
+    return Aggregate(plain(rows), state.aggregate.keys, totals)
+
+
+def with_holders(state: AggregateState, totals: Relation, rows: Relation) -> Relation:
+    """The whole state: rows are looked at again, and counted where they hold an extreme of their group.
+
+    Two light passes over many rows, where `full_state` shuffles every value of every group.
+    """
+    other = {key: f"__k_{key}" for key in state.keys}
+    found = joined(
+        _prepared(state, plain(rows), net=False),
+        renamed(totals, other),
+        JoinKind.INNER,
+        null_safe_match(other.items()),
+    )
+    held = {
+        part: equal(column(value_name(state, part.argument)), column(state.name(part)))
+        for part in state.extremes
+    }
+    counts = (
+        Named(state.at(part), function("count", when(holds, literal(1)))) for part, holds in held.items()
+    )
+    holders = Aggregate(filtered(found, or_(*held.values())), same(state.keys), tuple(counts))
+    return projected(beside(totals, holders, state.keys), (_counted(state, name) for name in state.columns))
+
+
 def _call(part: Part) -> Scalar:
     """The function of SQL that gives a piece of state."""
     if part.argument is None:
         return function("count", exp.Star())
-    return function("sum" if part.kind is Kind.SUM else "count", part.argument)
+    return function("count" if part.kind is Kind.COUNT else part.kind.value, part.argument)
 
 
 def _summed_up(state: AggregateState, prepared: Relation) -> Relation:

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from viewkeeper.algebra.counts import plain
-from viewkeeper.algebra.relations import Relation
+from viewkeeper.algebra.facts import is_linear
+from viewkeeper.algebra.relations import Reference, Relation
+from viewkeeper.delta.aggregate_state import AggregateState
+from viewkeeper.delta.summary_delta import group_totals, with_holders
 from viewkeeper.maintenance.program import stored_query, with_visible
 from viewkeeper.maintenance.recursive_strata import evaluate_fixpoint
-from viewkeeper.maintenance.strategy import Batch, Stratum, View, bound
+from viewkeeper.maintenance.strategy import Batch, Stratum, View
 from viewkeeper.maintenance.top_k import buffered
-from viewkeeper.planning.steps import ReplaceMain, Script, Step
+from viewkeeper.planning.steps import Compute, ReplaceMain, Script, Step
 from viewkeeper.report import Reason
+
+NOTE = "Q at the new state"
 
 
 class Recompute:
-    """V ← Q(NEW), for the view and for all state that belongs to it."""
+    """V ← Q(NEW), for the view and for all state that belongs to it.
+
+    Inputs with pending deletions are read as plain rows: that costs less than carrying signed counts
+    through a whole query, and adding them up at its end.
+    """
 
     name = "recompute"
 
@@ -31,22 +40,34 @@ class Recompute:
         written: set[str] = set()
         for stratum in view.strata:
             if stratum.fixpoint is None:
-                steps.append(recomputed(stratum, view.sql, batch.counted))
+                steps += recomputed(stratum, view.sql)
             elif stratum.name not in written:
                 steps.append(evaluate_fixpoint(stratum, view, batch))
                 written |= {relation for _, relation in stratum.relations}
         return tuple(steps)
 
 
-def recomputed(stratum: Stratum, sql: str, counted: frozenset[str]) -> ReplaceMain:
+def recomputed(stratum: Stratum, sql: str) -> Script:
     """A stratum computed from all rows of its input."""
     if stratum.query is None:
-        return ReplaceMain(stratum.name, None, sql, "Q at the new state")
-    source = bound(stratum.query, counted)
-    return ReplaceMain(stratum.name, plain(_stored(stratum, source)), sql, "Q at the new state")
+        return (ReplaceMain(stratum.name, None, sql, NOTE),)
+    if stratum.state is not None and stratum.state.extremes and is_linear(stratum.query):
+        return _in_two_passes(stratum, stratum.state, stratum.query, sql)
+    return (ReplaceMain(stratum.name, plain(stored_plan(stratum, stratum.query)), sql, NOTE),)
 
 
-def _stored(stratum: Stratum, source: Relation) -> Relation:
+def _in_two_passes(stratum: Stratum, state: AggregateState, source: Relation, sql: str) -> Script:
+    """Groups first: when their number is known, Spark knows how to look their rows up again."""
+    totals = group_totals(state, source)
+    groups = Reference(f"{stratum.name}__groups", totals.columns)
+    whole = with_visible(stratum, with_holders(state, groups, source))
+    return (
+        Compute(groups.name, plain(totals), "the groups at the new state", counted=True),
+        ReplaceMain(stratum.name, plain(whole), sql, f"{NOTE}, with the rows that hold an extreme counted"),
+    )
+
+
+def stored_plan(stratum: Stratum, source: Relation) -> Relation:
     """What a stratum stores, computed from all rows of its input."""
     if stratum.buffer is not None:
         return buffered(stratum.buffer, plain(source))

@@ -10,7 +10,7 @@ from viewkeeper.algebra.schema import Column, is_hidden
 from viewkeeper.algebra.walk import scans
 from viewkeeper.draft import Draft
 from viewkeeper.maintenance.levels import LEVEL
-from viewkeeper.maintenance.recompute import recomputed
+from viewkeeper.maintenance.recompute import stored_plan
 from viewkeeper.maintenance.seminaive import unrolled
 from viewkeeper.maintenance.strategy import Stratum, View
 from viewkeeper.spark.engine import Engine, columns_of, slot
@@ -35,7 +35,7 @@ def stored_columns(engine: Engine, draft: Draft, stratum: Stratum, view: View) -
     if stratum.fixpoint is not None:
         found = _recursive_columns(engine, draft, stratum.fixpoint)
     else:
-        found = _query_columns(engine, draft, stratum, view)
+        found = _query_columns(engine, draft, stratum)
     if stratum is not view.top:
         return tuple(found.values())
     declared = view.columns or tuple(found[name] for name in _visible_names(view))
@@ -48,10 +48,9 @@ def _visible_names(view: View) -> tuple[str, ...]:
     return view.query.columns
 
 
-def _query_columns(engine: Engine, draft: Draft, stratum: Stratum, view: View) -> dict[str, Column]:
-    step = recomputed(stratum, view.sql, frozenset())
-    assert step.plan is not None
-    return _planned_columns(engine, draft, step.plan)
+def _query_columns(engine: Engine, draft: Draft, stratum: Stratum) -> dict[str, Column]:
+    assert stratum.query is not None
+    return _planned_columns(engine, draft, plain(stored_plan(stratum, stratum.query)))
 
 
 def _planned_columns(engine: Engine, draft: Draft, plan: Relation) -> dict[str, Column]:
