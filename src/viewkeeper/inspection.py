@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from viewkeeper.algebra.counts import plain
-from viewkeeper.catalog import ViewDefinition
+from viewkeeper.batches import batch_of, inputs_seen, storage_of
+from viewkeeper.catalog import Catalog, ViewDefinition
 from viewkeeper.definitions import view_named
 from viewkeeper.draft import Draft
 from viewkeeper.errors import NotFound
 from viewkeeper.maintenance.strategy import TableChange, bound
 from viewkeeper.planning.explain import Explanation, explanation
 from viewkeeper.planning.planner import choose
-from viewkeeper.refresh import batch_of, inputs_seen, stale_views, storage_of
+from viewkeeper.refresh import calibration, stale_views
 from viewkeeper.spark.compare import Difference, compare
 from viewkeeper.spark.execute import Execution
 from viewkeeper.spark.feed import change_feed
@@ -22,8 +23,11 @@ from viewkeeper.spark.fixpoint import without_recursion
 from viewkeeper.spark.session import DataFrame
 from viewkeeper.storage.commits import Entry
 from viewkeeper.storage.relation import RelationState
-from viewkeeper.views import compiled
+from viewkeeper.views import compiled, tables_of
 from viewkeeper.workspace import Workspace
+
+if TYPE_CHECKING:
+    from viewkeeper.measurement import Measurement
 
 
 @dataclass(frozen=True)
@@ -62,19 +66,22 @@ class Verification:
     """Whether a view equals its recomputation; true when it does.
 
     `extra` rows are stored and should not be, `missing` rows should be and are not; each has the
-    column `__count`. Floats are compared with a relative tolerance.
+    column `__count`. Floats are compared with a relative tolerance. `measured` holds the times of all
+    strategies, where they were asked for and some batch is there to measure them with.
     """
 
     view: str
     extra: tuple[dict[str, Any], ...]
     missing: tuple[dict[str, Any], ...]
     tolerance: float | None
+    measured: Measurement | None = None
 
     def __bool__(self) -> bool:
         return not self.extra and not self.missing
 
     def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "equal": bool(self)}
+        measured = self.measured.to_dict() if self.measured else None
+        return {**asdict(self), "equal": bool(self), "measured": measured}
 
 
 def status(work: Workspace) -> list[Status]:
@@ -154,17 +161,40 @@ def _recomputed(work: Workspace, past: Draft, definition: ViewDefinition) -> Dat
     return execution.query_of(plain(bound(query, counted)), view.sql)
 
 
-def explain(work: Workspace, name: str) -> Explanation:
-    """How the view would be refreshed now; where nothing is pending, if all its inputs changed."""
+def explain(work: Workspace, view: str) -> Explanation:
+    """How a view would be refreshed now; where nothing is pending, if all its inputs changed.
+
+    Given a query instead of a name: how a view of it would be maintained. Nothing is created.
+    """
     entry = work.log.latest()
-    definition = view_named(entry.catalog, name)
     draft = Draft(entry, "explain")
+    definition = _defined(entry.catalog, view)
     pending = batch_of(draft, definition, inputs_seen(work.log, definition))
     if pending is None or not pending.changes:
         all_changed = {table: TableChange(1, only_inserts=False) for table in definition.tables}
         pending = replace(storage_of(draft, definition, {}), changes=all_changed)
-    view = compiled(definition, entry.catalog)
-    return explanation(view, pending, choose(view, pending, _lenient(definition.policy)))
+    known = calibration(work.log, definition)
+    compiled_view = compiled(definition, entry.catalog)
+    choice = choose(compiled_view, pending, _lenient(definition.policy), known)
+    return explanation(compiled_view, pending, choice, _last_report(work, definition))
+
+
+def _defined(catalog: Catalog, view: str) -> ViewDefinition:
+    """The view of this name, or a view of this query that nobody has created."""
+    if len(view.split()) < 2:
+        return view_named(catalog, view)
+    query = ViewDefinition("query", view, (), ())
+    return replace(query, tables=tables_of(query, catalog))
+
+
+def _last_report(work: Workspace, definition: ViewDefinition) -> Mapping[str, Any] | None:
+    """The report of the last refresh that did something to a view, among the versions that are retained."""
+    if definition.published is None:
+        return None
+    for entry in reversed(history(work, definition.name)):
+        if entry.report and entry.report["strategy"] != "none":
+            return entry.report
+    return None
 
 
 def _lenient(policy: str) -> str:

@@ -8,17 +8,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 
+from viewkeeper.batches import batch_of, batch_since_redefined, inputs_seen, storage_of
 from viewkeeper.catalog import ViewDefinition
 from viewkeeper.draft import Draft
 from viewkeeper.lattices import Deltas, Member, planned
 from viewkeeper.maintenance.cubes import SummaryDelta
 from viewkeeper.maintenance.lattice.summary import Summary
-from viewkeeper.maintenance.recompute import Recompute
-from viewkeeper.maintenance.strategy import Batch, TableChange, View
+from viewkeeper.maintenance.strategy import Batch, View
 from viewkeeper.materialization import Anew, planned_anew
+from viewkeeper.planning.calibration import Calibration
 from viewkeeper.planning.planner import Choice, choose
 from viewkeeper.propagation import set_aside, take_over
 from viewkeeper.publish import publish
@@ -27,7 +28,7 @@ from viewkeeper.report import Reason, Report, ViewReport
 from viewkeeper.spark.execute import Execution, layers_between
 from viewkeeper.spark.relations import fold
 from viewkeeper.storage.commits import Entry, WarehouseLog
-from viewkeeper.storage.relation import Layer, RelationState
+from viewkeeper.storage.relation import RelationState
 from viewkeeper.views import compiled
 from viewkeeper.workspace import Workspace
 
@@ -35,6 +36,7 @@ SIDE_BY_SIDE = 4
 """How many views are refreshed at the same time: planning one overlaps with running another."""
 
 UNCHANGED = Reason("unchanged", "Nothing that the view reads has changed.")
+FIRST_FILL = Reason("first-fill", "The view is filled for the first time.")
 PROPAGATED = Reason("propagated", "Its summary-delta was computed before; it is taken over.")
 IRRELEVANT = Reason("irrelevant", "No change of what the view reads can matter to it.")
 
@@ -66,7 +68,7 @@ def propagate(work: Workspace, names: Iterable[str], use_lattice: bool = True) -
         set_aside(draft)
         return draft if any(report.strategy != "none" for report in reports) else None
 
-    return _published(work, "propagate", chosen, None, finish, use_lattice)
+    return _published(work, "propagate", chosen, "incremental", finish, use_lattice)
 
 
 def _published(
@@ -240,6 +242,31 @@ def with_ancestors(draft: Draft, names: Iterable[str]) -> tuple[ViewDefinition, 
     return tuple(view for view in draft.catalog.in_order() if view.name in wanted)
 
 
+@dataclass(frozen=True)
+class _Task:
+    """One view with what it went through; `batch` is None before its first refresh."""
+
+    view: View
+    batch: Batch | None
+    old: Mapping[str, RelationState]
+    redefined: bool = False
+
+    @property
+    def is_idle(self) -> bool:
+        return self.batch is not None and not self.batch.changes and not self.redefined
+
+
+def _task(work: Workspace, draft: Draft, definition: ViewDefinition, relevant: Batch | None) -> _Task:
+    view = compiled(definition, draft.catalog)
+    earlier = draft.redefined.pop(definition.name, None)
+    old = inputs_seen(work.log, earlier or definition)
+    if earlier is None:
+        return _Task(view, relevant or batch_of(draft, definition, old), old)
+    batch = batch_since_redefined(draft, earlier, definition, old)
+    before = compiled(earlier, draft.base.catalog)
+    return _Task(replace(view, before=before), batch, old, redefined=True)
+
+
 def _refresh_view(
     work: Workspace,
     draft: Draft,
@@ -249,37 +276,63 @@ def _refresh_view(
     deltas: Deltas,
     anew: Anew,
 ) -> ViewReport:
-    started = time.perf_counter()
-    view = compiled(definition, draft.catalog)
-    earlier = draft.redefined.pop(definition.name, None)
-    old = inputs_seen(work.log, earlier or definition)
-    if earlier is not None:
-        view = replace(view, before=compiled(earlier, draft.base.catalog))
-        batch: Batch | None = batch_since_redefined(draft, earlier, definition, old)
-    else:
-        batch = relevant or batch_of(draft, definition, old)
-    if earlier is None and batch is not None and not batch.changes and policy != "full":
+    started, known = time.perf_counter(), calibration(work.log, definition)
+    task = _task(work, draft, definition, relevant)
+    if task.is_idle and policy != "full":
         _publish_position(draft, definition)
-        reason, dropped = (IRRELEVANT if batch.rows_dropped else UNCHANGED), batch.rows_dropped
-        seconds = time.perf_counter() - started
-        return ViewReport(definition.name, "none", reason, 0, 0, seconds, {"rows_dropped": dropped})
-    policy = policy or definition.policy
-    if batch is not None:
-        batch = replace(deltas.batch(definition.name, batch), may_recompute=policy == "auto")
-    choice = _choice(view, batch, policy)
+        return _nothing_to_do(task, known, time.perf_counter() - started)
+    batch, choice = _chosen(draft, definition, task, policy, deltas, anew, known)
     own = {name: draft.relations[name] for name in (*definition.state, definition.name)}
-    execution = Execution(work.engine, draft, {**old, **own}, progress=_told(work, definition.name))
+    execution = Execution(work.engine, draft, {**task.old, **own}, progress=_told(work, definition.name))
     deltas.supply(definition.name, execution)
-    work_to_do = batch or storage_of(draft, definition, {})
-    if isinstance(choice.strategy, Recompute):
-        work_to_do = replace(work_to_do, anew=anew.state(definition.name, work_to_do.counted))
-    execution.run(choice.strategy.plan(view, work_to_do))
-    if definition.name in deltas.members:
+    execution.run(choice.taken.script)
+    if definition.name in deltas.members and isinstance(choice.strategy, SummaryDelta):
         deltas.done[definition.name] = execution
     _publish_position(draft, definition)
-    seconds = time.perf_counter() - started
+    parent = _parent(definition.name, batch, deltas, anew)
+    return _report(definition.name, choice, execution, batch, parent, known, time.perf_counter() - started)
+
+
+def _chosen(
+    draft: Draft,
+    definition: ViewDefinition,
+    task: _Task,
+    policy: str | None,
+    deltas: Deltas,
+    anew: Anew,
+    known: Calibration,
+) -> tuple[Batch, Choice]:
+    """What is to be done, with what other views have computed already, and how."""
+    name, policy = definition.name, policy or definition.policy
+    batch = task.batch or storage_of(draft, definition, {})
+    batch = replace(batch, anew=anew.state(name, batch.counted))
+    if task.batch is None:
+        choice = choose(task.view, batch, "full", known)
+        return batch, replace(choice, reason=FIRST_FILL)
+    batch = replace(deltas.batch(name, batch), may_recompute=policy == "auto")
+    return batch, choose(task.view, batch, policy, known)
+
+
+def _nothing_to_do(task: _Task, known: Calibration, seconds: float) -> ViewReport:
+    assert task.batch is not None
+    dropped = task.batch.rows_dropped
+    details = {"rows_dropped": dropped, "learned": dict(known.factors)}
+    return ViewReport(task.view.name, "none", IRRELEVANT if dropped else UNCHANGED, 0, 0, seconds, details)
+
+
+def _report(
+    name: str,
+    choice: Choice,
+    execution: Execution,
+    batch: Batch,
+    parent: str | None,
+    known: Calibration,
+    seconds: float,
+) -> ViewReport:
+    """What was done and why, what it was expected to cost, and what is learned from it."""
+    learned = known.after(choice.strategy.name, choice.taken.model, seconds)
     return ViewReport(
-        definition.name,
+        name,
         choice.strategy.name,
         _reason(choice, execution),
         execution.rows_read,
@@ -289,11 +342,24 @@ def _refresh_view(
             "groups_recomputed": execution.groups_recomputed,
             "steps_skipped": execution.skipped,
             "recomputed": execution.recomputed,
-            "rows_dropped": batch.rows_dropped if batch else 0,
-            "parent": _parent(definition.name, work_to_do, deltas, anew),
+            "rows_dropped": batch.rows_dropped,
+            "parent": parent,
             "reads": execution.reads,
+            "estimate": choice.taken.expected.to_dict(),
+            "alternatives": {one.strategy.name: one.expected.to_dict() for one in choice.alternatives},
+            "rejected": {strategy: reason.code for strategy, reason in choice.rejected},
+            "learned": dict(learned.factors),
         },
     )
+
+
+def calibration(log: WarehouseLog, definition: ViewDefinition) -> Calibration:
+    """What the refreshes of a view have taught so far: the report of the last one tells."""
+    if definition.published is None:
+        return Calibration()
+    views = log.entry(definition.published).report.get("views", [])
+    last = [view for view in views if view["view"] == definition.name]
+    return Calibration(last[-1]["details"].get("learned", {})) if last else Calibration()
 
 
 def _parent(name: str, batch: Batch, deltas: Deltas, anew: Anew) -> str | None:
@@ -313,84 +379,6 @@ def _reason(choice: Choice, execution: Execution) -> Reason:
         return choice.reason
     names = ", ".join(execution.recomputed)
     return Reason("recomputed-stratum", f"Most of {names} was affected, so it was evaluated from scratch.")
-
-
-def _choice(view: View, batch: Batch | None, policy: str) -> Choice:
-    if batch is None:
-        first = choose(view, Batch({}, {}), "full")
-        return replace(first, reason=Reason("first-fill", "The view is filled for the first time."))
-    return choose(view, batch, policy)
-
-
-def inputs_seen(log: WarehouseLog, definition: ViewDefinition) -> dict[str, RelationState]:
-    """The inputs of a view as it last read them, and its own stored relations; empty before that."""
-    if definition.position is None or definition.published is None:
-        return {}
-    at_position = log.entry(definition.position)
-    seen = {}
-    for name in definition.tables:
-        is_table = name in at_position.catalog.tables
-        entry = at_position if is_table else log.entry(definition.published)
-        if name in entry.relations:
-            seen[name] = entry.relations[name]
-    return seen
-
-
-def batch_of(draft: Draft, definition: ViewDefinition, old: Mapping[str, RelationState]) -> Batch | None:
-    """What changed for the view since its last refresh; None before its first."""
-    if definition.position is None:
-        return None
-    changes = {}
-    for name in definition.tables:
-        change = _change(old.get(name), draft.relations[name])
-        if change is not None:
-            changes[name] = change
-    return replace(storage_of(draft, definition, old), changes=changes)
-
-
-def batch_since_redefined(
-    draft: Draft, earlier: ViewDefinition, definition: ViewDefinition, old: Mapping[str, RelationState]
-) -> Batch:
-    """What changed of the inputs that the earlier definition read; the others are as they are."""
-    tables = tuple(dict.fromkeys((*earlier.tables, *definition.tables)))
-    both = replace(definition, tables=tables)
-    found = {name: _change(old[name], draft.relations[name]) for name in tables if name in old}
-    changes = {name: change for name, change in found.items() if change is not None}
-    return replace(storage_of(draft, both, old), changes=changes)
-
-
-def storage_of(draft: Draft, definition: ViewDefinition, old: Mapping[str, RelationState]) -> Batch:
-    """A batch without changes: how the inputs and the view itself are stored."""
-    states = [(name, draft.relations[name]) for name in definition.tables]
-    counted = frozenset(n for n, s in (*states, *old.items()) if s.has_pending_deletes)
-    sizes = {name: state.main_rows + state.overlay_rows for name, state in states}
-    own = (*definition.state, definition.name)
-    stored = {name: draft.relations[name].columns for name in own if name in draft.relations}
-    return Batch({}, sizes, counted, stored)
-
-
-def _change(old: RelationState | None, new: RelationState) -> TableChange | None:
-    if old is None or old.folder != new.folder or new.complete_since > _newest(old):
-        return TableChange(new.main_rows, only_inserts=False, replaced=True)
-    layers = layers_between(old, new)
-    if not layers:
-        return None
-    inserts = new.merge is None and all(layer.only_inserts for layer in layers)
-    return TableChange(sum(layer.rows for layer in layers), inserts, updates=_updates(layers))
-
-
-def _updates(layers: Sequence[Layer]) -> frozenset[str] | None:
-    """The columns that changed, where every layer only updates rows."""
-    found: set[str] = set()
-    for layer in layers:
-        if layer.updates is None:
-            return None
-        found.update(layer.updates)
-    return frozenset(found)
-
-
-def _newest(state: RelationState) -> int:
-    return max([state.complete_since, *(layer.commit for layer in state.log)])
 
 
 def _publish_position(draft: Draft, definition: ViewDefinition) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
@@ -13,6 +14,7 @@ from viewkeeper.changes import Transaction
 from viewkeeper.inspection import HistoryEntry, Status, Verification
 from viewkeeper.lattices import drawn
 from viewkeeper.maintenance.lattice.draw import Drawing
+from viewkeeper.measurement import measured
 from viewkeeper.planning.explain import Explanation
 from viewkeeper.planning.planner import checked_policy
 from viewkeeper.refresh import propagate, refresh
@@ -139,12 +141,16 @@ class Warehouse:
         """What each commit did to a view."""
         return inspection.history(self._work, view)
 
-    def verify(self, view: str) -> Verification:
-        """Whether a view equals its query, evaluated anew at the state that it shows."""
-        return inspection.verify(self._work, view)
+    def verify(self, view: str, *, measure: bool = False) -> Verification:
+        """Whether a view equals its query, evaluated anew at the state that it shows.
+
+        `measure`: also run every strategy that could refresh it, and time them beside the one chosen.
+        """
+        found = inspection.verify(self._work, view)
+        return replace(found, measured=measured(self._work, view)) if measure else found
 
     def explain(self, view: str) -> Explanation:
-        """Strategy, reasons, rejected alternatives and Δ-script SQL of a view."""
+        """How a view is maintained, and what each way costs; given SQL, how a view of it would be."""
         return inspection.explain(self._work, view)
 
     def explain_query(self, sql: str, *, allow_stale: bool = False) -> QueryExplanation:

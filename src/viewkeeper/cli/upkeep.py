@@ -12,16 +12,25 @@ from viewkeeper.cli.session import DIFFERENT, opened
 
 if TYPE_CHECKING:
     from viewkeeper.inspection import Verification
+    from viewkeeper.measurement import Measurement
     from viewkeeper.warehouse import Warehouse
 
 Views = Annotated[list[str] | None, typer.Argument(help="Views; all when none is named.")]
+Measure = Annotated[
+    bool, typer.Option("--measure", help="Run every strategy that could refresh the view, and time it.")
+]
 Names = Annotated[list[str] | None, typer.Argument(help="Tables and views; all when none is named.")]
 
 
-def verify(views: Views = None, warehouse: WarehousePath = DEFAULT_WAREHOUSE, json: Json = False) -> None:
+def verify(
+    views: Views = None,
+    measure: Measure = False,
+    warehouse: WarehousePath = DEFAULT_WAREHOUSE,
+    json: Json = False,
+) -> None:
     """Recompute views and compare; exit code 3 when one differs."""
     with opened(warehouse, json) as wh:
-        results = [wh.verify(view) for view in views or view_names(wh)]
+        results = [wh.verify(view, measure=measure) for view in views or view_names(wh)]
         if json:
             print_json([result.to_dict() for result in results])
         else:
@@ -52,8 +61,23 @@ def print_verified(results: list[Verification]) -> None:
     for result in results:
         verdict = "[green]equal[/]" if result else "[bold red]different[/]"
         out.print(f"{result.view}: {verdict}")
+        if result.measured is not None:
+            print_measured(result.measured)
         if not result:
             print_records(
                 result.missing, "no row is missing", title="missing: recomputed, but not in the view"
             )
             print_records(result.extra, "no row is extra", title="extra: in the view, but not recomputed")
+
+
+def print_measured(found: Measurement) -> None:
+    """Every strategy with the time that was expected of it and the time it took."""
+    rows = [
+        {
+            "strategy": one.strategy + (" (chosen)" if one.chosen else ""),
+            "expected seconds": round(one.expected.seconds, 2),
+            "seconds": round(one.seconds, 2),
+        }
+        for one in found.results
+    ]
+    print_records(rows, "", title=f"{found.ratio:.2f} times the fastest, for the last changes")

@@ -6,16 +6,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
+from rich.syntax import Syntax
 
 from viewkeeper.cli.options import DEFAULT_WAREHOUSE, Json, Policy, WarehousePath
 from viewkeeper.cli.output import console, print_json, print_records
 from viewkeeper.cli.session import opened
+from viewkeeper.planning.explain import Explanation
 
 if TYPE_CHECKING:
-    from viewkeeper.report import Report
+    from viewkeeper.report import Report, ViewReport
 
 View = Annotated[str, typer.Argument(help="The view's name.")]
-OneView = Annotated[str | None, typer.Argument(help="The view's name.")]
+OneView = Annotated[str | None, typer.Argument(help="The view's name, or the SQL of a view to be.")]
 Lattice = Annotated[bool, typer.Option("--lattice", help="Show which views derive which.")]
 Svg = Annotated[Path | None, typer.Option(help="Draw the lattice into this file.")]
 Mermaid = Annotated[Path | None, typer.Option(help="Write the lattice for Mermaid into this file.")]
@@ -90,8 +93,31 @@ def explain(
             mermaid.write_text(wh.lattice().to_mermaid(), encoding="utf-8")
         if json:
             print_json(shown.to_dict())
+        elif isinstance(shown, Explanation):
+            print_explanation(shown)
         else:
             console().print(str(shown), markup=False, soft_wrap=True)
+
+
+def print_explanation(shown: Explanation) -> None:
+    """The choice and its alternatives as a table, then the plan and the script, with SQL coloured."""
+    out = console()
+    out.print(f"[bold]{escape(shown.view)}[/]: [bold green]{escape(shown.strategy)}[/]")
+    out.print(f"{escape(str(shown.reason))}, for changes of {escape(', '.join(shown.changed) or 'nothing')}")
+    costs = [{"strategy": name, "seconds": cost.seconds, "why": str(cost)} for name, cost in shown.expected]
+    refused = [{"strategy": name, "seconds": None, "why": str(why)} for name, why in shown.rejected]
+    print_records([*costs, *refused], "No strategy was asked.")
+    for line in (*(f"keeps {kept}" for kept in shown.kept()), *_last(shown)):
+        out.print(escape(line))
+    out.print(f"\n[bold]The view[/]\n{escape(shown.plan)}", soft_wrap=True)
+    for number, step in enumerate(shown.steps, start=1):
+        out.print(f"\n[bold]Step {number}.[/] {escape(step.title)}", soft_wrap=True)
+        if step.sql:
+            out.print(Syntax(step.sql, "sql", background_color="default", word_wrap=True))
+
+
+def _last(shown: Explanation) -> list[str]:
+    return [f"last: {shown.last_refresh()}"] if shown.last else []
 
 
 def print_report(report: Report) -> None:
@@ -103,6 +129,7 @@ def print_report(report: Report) -> None:
             "rows_read": entry.rows_read,
             "rows_written": entry.rows_written,
             "seconds": round(entry.seconds, 3),
+            "expected": _expected_seconds(entry),
             "reason": entry.reason.sentence,
         }
         for entry in report
@@ -113,3 +140,8 @@ def print_report(report: Report) -> None:
             f"[dim]version {report.version}, {report.actions} Spark actions, "
             f"propagate {report.propagate_seconds:.2f} s, refresh {report.refresh_seconds:.2f} s[/]"
         )
+
+
+def _expected_seconds(entry: ViewReport) -> float | None:
+    estimate = entry.details.get("estimate")
+    return round(estimate["seconds"], 3) if estimate else None

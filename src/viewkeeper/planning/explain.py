@@ -14,6 +14,7 @@ from viewkeeper.delta.share import shared
 from viewkeeper.maintenance.id_diffs import Apply
 from viewkeeper.maintenance.id_diffs.strategy import hidden, hidden_name
 from viewkeeper.maintenance.strategy import Batch, View
+from viewkeeper.planning.cost import Estimate
 from viewkeeper.planning.phases import phases
 from viewkeeper.planning.planner import Choice
 from viewkeeper.planning.steps import (
@@ -39,24 +40,35 @@ class ExplainedStep:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Strategy, reasons, rejected alternatives, state kept and Δ-script of one view."""
+    """How one view is, or would be, maintained: the choice, all alternatives, the state kept, the Δ-script.
+
+    `expected` is the cost of every strategy that could do it, `rejected` the reason of every one that could
+    not. `last` is what the last refresh of the view was expected to cost, and did.
+    """
 
     view: str
     strategy: str
     reason: Reason
+    expected: tuple[tuple[str, Estimate], ...]
     rejected: tuple[tuple[str, Reason], ...]
     changed: tuple[str, ...]
     plan: str
-    state: tuple[str, ...]
+    state: tuple[tuple[str, int | None], ...]
     steps: tuple[ExplainedStep, ...]
+    last: Mapping[str, Any] | None = None
 
     def __str__(self) -> str:
         parts = [
             f"{self.view}: {self.strategy}",
             f"  {self.reason}",
             f"  for changes of {', '.join(self.changed) or 'nothing'}",
+            *(
+                f"  {'takes' if name == self.strategy else 'or'} {name}: {cost}"
+                for name, cost in self.expected
+            ),
             *(f"  not {name}: {reason}" for name, reason in self.rejected),
-            *(f"  keeps {name}" for name in self.state),
+            *(f"  keeps {kept}" for kept in self.kept()),
+            *([f"  last: {self.last_refresh()}"] if self.last else []),
             "",
             "The view:",
             _indented(self.plan),
@@ -65,36 +77,68 @@ class Explanation:
             parts += ["", f"Step {number}. {step.title}", *([_indented(step.sql)] if step.sql else [])]
         return "\n".join(parts)
 
+    def kept(self) -> list[str]:
+        """The relations stored for the view, with their sizes."""
+        return [name if rows is None else f"{name} ({rows:,} rows)" for name, rows in self.state]
+
+    def last_refresh(self) -> str:
+        """One line on what the last refresh did and cost."""
+        last = self.last or {}
+        details = last.get("details", {})
+        line = f"{last.get('strategy')} in {last.get('seconds', 0):.2g} s"
+        if "estimate" in details:
+            line += f", expected {details['estimate']['seconds']:.2g} s"
+        line += f"; {last.get('rows_read', 0):,} rows read, {last.get('rows_written', 0):,} written"
+        return line + (f"; by way of {details['parent']}" if details.get("parent") else "")
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "view": self.view,
             "strategy": self.strategy,
             "reason": {"code": self.reason.code, "sentence": self.reason.sentence},
+            "expected": {name: cost.to_dict() for name, cost in self.expected},
             "rejected": [{"strategy": n, "code": r.code, "sentence": r.sentence} for n, r in self.rejected],
             "changed": list(self.changed),
             "plan": self.plan,
-            "state": list(self.state),
+            "state": [{"relation": name, "rows": rows} for name, rows in self.state],
             "steps": [{"title": step.title, "sql": step.sql} for step in self.steps],
+            "last": dict(self.last) if self.last else None,
         }
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        """For notebooks: the choice as a table, the plan and each step to unfold."""
+        text = html.escape
+        head = f"<b>{text(self.view)}</b>: {text(self.strategy)}. {text(self.reason.sentence)}"
+        costs = [(name, str(cost)) for name, cost in self.expected]
+        refused = [(name, str(reason)) for name, reason in self.rejected]
+        rows = "".join(f"<tr><td>{text(n)}</td><td>{text(why)}</td></tr>" for n, why in (*costs, *refused))
+        more = [("The view", self.plan), *((step.title, step.sql) for step in self.steps)]
+        folded = "".join(
+            f"<details><summary>{text(title)}</summary><pre>{text(body)}</pre></details>"
+            for title, body in more
+        )
+        kept = f"<p>Keeps {text(', '.join(self.kept()))}.</p>" if self.state else ""
+        last = f"<p>Last: {text(self.last_refresh())}.</p>" if self.last else ""
+        return f"<div><p>{head}</p><table>{rows}</table>{kept}{last}{folded}</div>"
 
 
-def explanation(view: View, batch: Batch, choice: Choice) -> Explanation:
+def explanation(
+    view: View, batch: Batch, choice: Choice, last: Mapping[str, Any] | None = None
+) -> Explanation:
     """What a refresh of this view would do with these changes."""
-    script = choice.strategy.plan(view, batch)
-    steps = [explained for step in script for explained in _explained(step)]
+    steps = [explained for step in choice.taken.script for explained in _explained(step)]
     plan = "\n\n".join(f"{s.name} =\n{show(s.query)}" for s in view.strata if s.query is not None)
     return Explanation(
         view.name,
         choice.strategy.name,
         choice.reason,
+        tuple((one.strategy.name, one.expected) for one in choice.alternatives),
         choice.rejected,
         tuple(sorted(batch.changes)),
         plan or view.sql,
-        tuple(stratum.name for stratum in choice.strategy.state(view)),
+        tuple((s.name, batch.sizes.get(s.name)) for s in choice.strategy.state(view)),
         tuple(steps),
+        last,
     )
 
 

@@ -1,8 +1,9 @@
-"""Which strategy maintains a view through a batch: the first that does not refuse, by policy."""
+"""Which strategy maintains a view through a batch: every one is asked, and the cheapest taken, by policy."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 
 from viewkeeper.errors import CannotMaintain, InvalidOption
 from viewkeeper.maintenance.counting import Counting
@@ -12,8 +13,12 @@ from viewkeeper.maintenance.id_diffs.strategy import TUPLE_DIFFS, IdDiffs
 from viewkeeper.maintenance.recompute import Recompute
 from viewkeeper.maintenance.recursive import NOT_RECURSIVE, Dred
 from viewkeeper.maintenance.strategy import Batch, Strategy, View
+from viewkeeper.planning.calibration import Calibration
+from viewkeeper.planning.cost import Estimate, estimate
+from viewkeeper.planning.steps import Script
 from viewkeeper.report import Reason
 
+UNKNOWN = Calibration()
 RECOMPUTE = Recompute()
 STRATEGIES: tuple[Strategy, ...] = (SummaryDelta(), Counting(), Dred())
 
@@ -23,13 +28,35 @@ FOR_OTHER_VIEWS = frozenset({NOT_RECURSIVE, NOT_A_CUBE})
 POLICIES = ("auto", "incremental", "strict", "full")
 
 
+MARGIN = 0.85
+NOISE = 0.5
+"""Recomputation is chosen where it is expected to take this part of the time, less half a second. It breaks
+the chain of changes that views above live on, and smaller differences are within a busy machine's noise."""
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A strategy that could maintain the view: its script, its cost by the model, and as corrected by
+    what the view has cost before."""
+
+    strategy: Strategy
+    script: Script
+    model: Estimate
+    expected: Estimate
+
+
 @dataclass(frozen=True)
 class Choice:
-    """The strategy taken, why, and why not the others."""
+    """The strategy taken and why, the others that could do it with their costs, and why not the rest."""
 
     strategy: Strategy
     reason: Reason
     rejected: tuple[tuple[str, Reason], ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
+
+    @property
+    def taken(self) -> Alternative:
+        return next(one for one in self.alternatives if one.strategy is self.strategy)
 
 
 def checked_policy(policy: str) -> str:
@@ -38,17 +65,41 @@ def checked_policy(policy: str) -> str:
     return policy
 
 
-def choose(view: View, batch: Batch, policy: str) -> Choice:
+def choose(view: View, batch: Batch, policy: str, known: Calibration = UNKNOWN) -> Choice:
     """The choice for one view and one batch."""
     if checked_policy(policy) == "full":
-        return Choice(RECOMPUTE, Reason("policy-full", "The policy asks for recomputation."))
-    rejected: list[tuple[str, Reason]] = []
-    for strategy in candidates(view):
-        refusal = strategy.refuse(view, batch)
-        if refusal is None:
-            return Choice(strategy, Reason("incremental", "Only the change is computed."), tuple(rejected))
-        rejected.append((strategy.name, refusal))
-    return _fall_back(view, policy, tuple(rejected))
+        asked = Reason("policy-full", "The policy asks for recomputation.")
+        return Choice(RECOMPUTE, asked, (), (_alternative(RECOMPUTE, view, batch, known),))
+    refusals = [(strategy, strategy.refuse(view, batch)) for strategy in candidates(view)]
+    rejected = tuple((strategy.name, reason) for strategy, reason in refusals if reason is not None)
+    accepted = [_alternative(s, view, batch, known) for s, reason in refusals if reason is None]
+    again = _alternative(RECOMPUTE, view, batch, known)
+    if not accepted:
+        return _fall_back(view, policy, rejected, again)
+    best = reduce(_better, accepted)
+    if policy == view.asked == "auto" and _is_clearly_less(again.expected, best.expected):
+        best, reason = (
+            again,
+            Reason("cheaper", f"So much changed that recomputing costs less than {best.strategy.name}."),
+        )
+    else:
+        reason = Reason("incremental", "Only the change is computed.")
+    return Choice(best.strategy, reason, rejected, (*accepted, again))
+
+
+def _alternative(strategy: Strategy, view: View, batch: Batch, known: Calibration) -> Alternative:
+    script = strategy.plan(view, batch)
+    model = estimate(script, batch)
+    return Alternative(strategy, script, model, known.corrected(strategy.name, model))
+
+
+def _better(first: Alternative, second: Alternative) -> Alternative:
+    """The earlier one in the list of strategies, unless the other is clearly cheaper."""
+    return second if _is_clearly_less(second.expected, first.expected) else first
+
+
+def _is_clearly_less(this: Estimate, other: Estimate) -> bool:
+    return this.seconds < MARGIN * other.seconds - NOISE
 
 
 def candidates(view: View) -> tuple[Strategy, ...]:
@@ -59,7 +110,9 @@ def candidates(view: View) -> tuple[Strategy, ...]:
     return (asked,) if isinstance(view.by_ids, Definition) else (asked, *STRATEGIES)
 
 
-def _fall_back(view: View, policy: str, rejected: tuple[tuple[str, Reason], ...]) -> Choice:
+def _fall_back(
+    view: View, policy: str, rejected: tuple[tuple[str, Reason], ...], again: Alternative
+) -> Choice:
     telling = [reason for _, reason in rejected if reason.code not in FOR_OTHER_VIEWS]
     last = telling[-1] if telling else Reason("no-strategy", "No incremental strategy applies.")
     if policy == "strict":
@@ -70,4 +123,4 @@ def _fall_back(view: View, policy: str, rejected: tuple[tuple[str, Reason], ...]
             view=view.name,
             code=last.code,
         )
-    return Choice(RECOMPUTE, last, rejected)
+    return Choice(RECOMPUTE, last, rejected, (again,))

@@ -84,7 +84,7 @@ def test_explain_shows_the_script() -> None:
     asked = view(strategy="id-diffs")
     explained = explanation(asked, batch(parts=UPDATED), choose(asked, batch(parts=UPDATED), "auto"))
     assert explained.strategy == "id-diffs"
-    assert explained.state == ("__costs_n7",)
+    assert explained.state == (("__costs_n7", None),)
     titles = [step.title for step in explained.steps]
     assert titles[:4] == [
         "Compute log_parts",
@@ -110,7 +110,9 @@ def test_a_view_that_is_refused_is_counted(sql: str, code: str) -> None:
 
 
 def test_a_view_that_does_not_ask_hears_nothing_of_it() -> None:
-    assert choose(view(), batch(parts=UNKNOWN), "auto").rejected == ()
+    choice = choose(view(), batch(parts=UNKNOWN), "auto")
+    asked = {name for name, _ in choice.rejected} | {one.strategy.name for one in choice.alternatives}
+    assert asked == {"summary-delta", "counting", "dred", "recompute"}
 
 
 @pytest.mark.parametrize("name", [STRATEGY, CACHES])

@@ -1,0 +1,84 @@
+"""What a refresh finds: which inputs of a view changed since it last read them, and how all is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from viewkeeper.catalog import ViewDefinition
+from viewkeeper.draft import Draft
+from viewkeeper.maintenance.strategy import Batch, TableChange
+from viewkeeper.spark.execute import layers_between
+from viewkeeper.storage.commits import WarehouseLog
+from viewkeeper.storage.relation import Layer, RelationState
+
+
+def inputs_seen(log: WarehouseLog, definition: ViewDefinition) -> dict[str, RelationState]:
+    """The inputs of a view as it last read them, and its own stored relations; empty before that."""
+    if definition.position is None or definition.published is None:
+        return {}
+    at_position = log.entry(definition.position)
+    seen = {}
+    for name in definition.tables:
+        is_table = name in at_position.catalog.tables
+        entry = at_position if is_table else log.entry(definition.published)
+        if name in entry.relations:
+            seen[name] = entry.relations[name]
+    return seen
+
+
+def batch_of(draft: Draft, definition: ViewDefinition, old: Mapping[str, RelationState]) -> Batch | None:
+    """What changed for the view since its last refresh; None before its first."""
+    if definition.position is None:
+        return None
+    changes = {}
+    for name in definition.tables:
+        change = _change(old.get(name), draft.relations[name])
+        if change is not None:
+            changes[name] = change
+    return replace(storage_of(draft, definition, old), changes=changes)
+
+
+def batch_since_redefined(
+    draft: Draft, earlier: ViewDefinition, definition: ViewDefinition, old: Mapping[str, RelationState]
+) -> Batch:
+    """What changed of the inputs that the earlier definition read; the others are as they are."""
+    tables = tuple(dict.fromkeys((*earlier.tables, *definition.tables)))
+    both = replace(definition, tables=tables)
+    found = {name: _change(old[name], draft.relations[name]) for name in tables if name in old}
+    changes = {name: change for name, change in found.items() if change is not None}
+    return replace(storage_of(draft, both, old), changes=changes)
+
+
+def storage_of(draft: Draft, definition: ViewDefinition, old: Mapping[str, RelationState]) -> Batch:
+    """A batch without changes: how the inputs and the view itself are stored."""
+    states = [(name, draft.relations[name]) for name in definition.tables]
+    counted = frozenset(n for n, s in (*states, *old.items()) if s.has_pending_deletes)
+    own = {n: draft.relations[n] for n in (*definition.state, definition.name) if n in draft.relations}
+    sizes = {name: state.main_rows + state.overlay_rows for name, state in (*states, *own.items())}
+    stored = {name: state.columns for name, state in own.items()}
+    return Batch({}, sizes, counted, stored)
+
+
+def _change(old: RelationState | None, new: RelationState) -> TableChange | None:
+    if old is None or old.folder != new.folder or new.complete_since > _newest(old):
+        return TableChange(new.main_rows, only_inserts=False, replaced=True)
+    layers = layers_between(old, new)
+    if not layers:
+        return None
+    inserts = new.merge is None and all(layer.only_inserts for layer in layers)
+    return TableChange(sum(layer.rows for layer in layers), inserts, updates=_updates(layers))
+
+
+def _updates(layers: Sequence[Layer]) -> frozenset[str] | None:
+    """The columns that changed, where every layer only updates rows."""
+    found: set[str] = set()
+    for layer in layers:
+        if layer.updates is None:
+            return None
+        found.update(layer.updates)
+    return frozenset(found)
+
+
+def _newest(state: RelationState) -> int:
+    return max([state.complete_since, *(layer.commit for layer in state.log)])

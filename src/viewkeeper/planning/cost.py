@@ -1,0 +1,140 @@
+"""What a Δ-script is expected to cost, before anything of it runs.
+
+    seconds  =  actions · ACTION  +  operators · PLANNED  +  handled rows · ROW  +  written rows · WRITTEN
+
+The constants are those of two cores (docs/performance.md says how they were measured); what a view really
+costs, on the machine at hand, is learned by `calibration`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from viewkeeper.algebra.walk import base_tables
+from viewkeeper.maintenance.id_diffs.script import Apply
+from viewkeeper.maintenance.strategy import Batch
+from viewkeeper.planning.cardinality import Handled, Size, Sizes, handled
+from viewkeeper.planning.steps import (
+    AppendLayer,
+    ApplyDiffs,
+    Compute,
+    EvaluateFixpoint,
+    MaintainFixpoint,
+    ReplaceMain,
+    Script,
+    Step,
+)
+
+ACTION = 0.3
+"""Seconds that a Spark action takes when it does next to nothing."""
+
+PLANNED = 0.003
+"""Seconds that Spark takes to plan one operator."""
+
+ROW = 6e-8
+"""Seconds to read a row."""
+
+WRITTEN = 4e-7
+"""Seconds to write a row."""
+
+ROUNDS = 6
+"""How many rounds a recursion is thought to take; each is an action."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a refresh is expected to take."""
+
+    rows_read: int
+    rows_written: int
+    actions: int
+    seconds: float
+
+    def __add__(self, other: Estimate) -> Estimate:
+        return Estimate(
+            self.rows_read + other.rows_read,
+            self.rows_written + other.rows_written,
+            self.actions + other.actions,
+            self.seconds + other.seconds,
+        )
+
+    def times(self, factor: float) -> Estimate:
+        """The same work on a machine that takes `factor` times as long for it."""
+        return replace(self, seconds=self.seconds * factor)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.seconds:.2g} s, {self.actions} Spark action{'s' * (self.actions != 1)}, "
+            f"{self.rows_read:,} rows read, {self.rows_written:,} written"
+        )
+
+
+NOTHING = Estimate(0, 0, 0, 0.0)
+
+
+def estimate(script: Script, batch: Batch) -> Estimate:
+    """The cost of a script for a batch; steps are met in order, and each adds its result's size."""
+    changes = {name: float(change.rows) for name, change in batch.changes.items()}
+    sizes = Sizes({name: float(rows) for name, rows in batch.sizes.items()}, changes)
+    return sum((_step(step, sizes) for step in script), NOTHING)
+
+
+def _step(step: Step, sizes: Sizes) -> Estimate:
+    match step:
+        case Compute():
+            found = handled(step.plan, sizes)
+            sizes.results[step.name] = found.size
+            return _taken(found, found.size.rows if step.counted else 0, int(step.counted))
+        case AppendLayer():
+            found = handled(step.plan, sizes)
+            return _taken(found, found.size.rows, 1)
+        case ReplaceMain():
+            found = _everything(sizes) if step.plan is None else handled(step.plan, sizes)
+            return _taken(found, sizes.stored.get(step.relation) or found.size.rows, 1)
+        case EvaluateFixpoint() | MaintainFixpoint():
+            return _recursion(step, sizes)
+        case ApplyDiffs():
+            return _diffs(step, sizes)
+
+
+def _taken(found: Handled, written: float, actions: int) -> Estimate:
+    seconds = actions * ACTION + found.operators * PLANNED + found.cost * ROW + written * WRITTEN
+    return Estimate(round(found.read), round(written), actions, seconds)
+
+
+def _everything(sizes: Sizes) -> Handled:
+    """A query that only Spark understands reads all inputs, and shuffles them for all that is known."""
+    rows = sum(sizes.stored.values())
+    return Handled(Size(rows, rows), rows, 10 * rows, 10)
+
+
+def _recursion(step: EvaluateFixpoint | MaintainFixpoint, sizes: Sizes) -> Estimate:
+    """Rounds that together handle what is derived: all, or what the changed part of the input derives."""
+    inputs = [name for name in base_tables(step.fixpoint) if name in sizes.stored]
+    stored = sum(sizes.stored.get(relation, 0) for _, relation in step.relations)
+    whole = sum(sizes.stored[name] for name in inputs) + stored
+    share = 1.0
+    if isinstance(step, MaintainFixpoint):
+        changed = sum(sizes.changes.get(name, 0) for name in inputs)
+        share = min(1.0, 2 * changed / max(1.0, whole - stored))
+    handled_rows = whole * share
+    found = Handled(Size(stored * share, max(1.0, stored)), handled_rows, 10 * handled_rows, 20 * ROUNDS)
+    return _taken(found, stored * share, ROUNDS)
+
+
+def _diffs(step: ApplyDiffs, sizes: Sizes) -> Estimate:
+    """Each diff that may have rows is computed, and appended where it is applied: small jobs, one each."""
+    total = NOTHING
+    for one in step.definition.script(step.possible).steps:
+        if isinstance(one, Apply):
+            found = sizes.result(one.diff.name)
+            total += _taken(Handled(found, 0, 0, 0), found.rows, 1)
+        else:
+            done = handled(one.executable, sizes)
+            sizes.results[one.name] = done.size
+            total += _taken(done, 0, 0)
+    return total
