@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -15,6 +15,7 @@ from viewkeeper.cli.session import opened
 from viewkeeper.planning.explain import Explanation
 
 if TYPE_CHECKING:
+    from viewkeeper.inspection import HistoryEntry
     from viewkeeper.report import Report, ViewReport
 
 View = Annotated[str, typer.Argument(help="The view's name.")]
@@ -66,11 +67,31 @@ def status(warehouse: WarehousePath = DEFAULT_WAREHOUSE, json: Json = False) -> 
 def history(view: View, warehouse: WarehousePath = DEFAULT_WAREHOUSE, json: Json = False) -> None:
     """Show what each refresh of a view did."""
     with opened(warehouse, json) as wh:
-        rows = [row.to_dict() for row in wh.history(view)]
+        entries = wh.history(view)
         if json:
-            print_json(rows)
+            print_json([entry.to_dict() for entry in entries])
         else:
-            print_records(rows, f"{view} has no history.")
+            print_records([_line(entry) for entry in entries], f"{view} has no history.")
+
+
+def _line(entry: HistoryEntry) -> dict[str, Any]:
+    """What was chosen and why, what it was expected to cost and did, and the runner-up."""
+    report = entry.report
+    details = report.get("details", {})
+    others = {n: e["seconds"] for n, e in details.get("alternatives", {}).items() if n != report["strategy"]}
+    best = min(others, key=others.__getitem__, default=None)
+    return {
+        "version": entry.version,
+        "written": entry.written[:19],
+        "operation": entry.operation,
+        "strategy": report.get("strategy"),
+        "rows_read": report.get("rows_read"),
+        "rows_written": report.get("rows_written"),
+        "seconds": round(report["seconds"], 3) if report else None,
+        "expected": round(details["estimate"]["seconds"], 3) if "estimate" in details else None,
+        "instead_of": f"{best} ({others[best]:.2g} s)" if best else None,
+        "reason": report.get("reason"),
+    }
 
 
 def explain(
