@@ -12,7 +12,7 @@ NAME ?= store
 TESTS ?= tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test bench conformance java
+.PHONY: help setup demo check test docs bench conformance java
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ check: $(INSTALLED) ## Lint, formatting, types
 
 test: setup ## Run the tests (TESTS=tests/sql for a part)
 	scripts/test $(TESTS)
+
+docs: $(INSTALLED) ## Write docs/support.md from the strategies' own answers
+	$(BIN)/python -m viewkeeper.planning.support > docs/support.md
 
 bench: setup ## Run a benchmark against recomputation (NAME=store)
 	$(BIN)/viewkeeper bench $(NAME)
