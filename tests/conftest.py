@@ -10,11 +10,13 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import viewkeeper as vk
-from viewkeeper.planning import calibration
+from viewkeeper.planning import calibration, planner
 from viewkeeper.spark.compare import compare
 
 calibration.BOUNDS = (1.0, 1.0)
-"""What a view costs on a busy machine decides nothing in tests: strategies are chosen by the model alone."""
+planner.NOISE = 1000.0
+"""What a view costs on a busy machine decides nothing in tests, and tables are too small for any strategy to
+pay: the tests of the choice itself (tests/planning, tests/warehouse/test_choice.py) set both as they need."""
 
 
 def free_port() -> int:

@@ -11,7 +11,6 @@ from viewkeeper.algebra.schema import Column, ForeignKey, TableSchema, is_hidden
 from viewkeeper.errors import UnknownTable
 
 REFRESH_MODES = ("deferred", "on_commit")
-POLICIES = ("auto", "incremental", "strict", "full")
 
 
 @dataclass(frozen=True)

@@ -177,7 +177,7 @@ def levels(
 
 def _planned_anew(work: Workspace, draft: Draft, order: Sequence[ViewDefinition], policy: str | None) -> Anew:
     """The views that are written anew whatever their batch, and where from."""
-    anew = [v.name for v in order if policy == "full" or v.position is None]
+    anew = [v.name for v in order if (policy or v.policy) == "full" or v.position is None]
     if not anew or any(name in draft.redefined for name in anew):
         return Anew()
     others = [view for view in draft.catalog.in_order() if view.name not in anew]
@@ -217,7 +217,8 @@ def _relevant(
         old = inputs_seen(work.log, definition)
         batch = batch_of(draft, definition, old)
         over_tables = not any(table in draft.catalog.views for table in definition.tables)
-        if policy != "full" and batch is not None and batch.changes and over_tables:
+        full = (policy or definition.policy) == "full"
+        if not full and batch is not None and batch.changes and over_tables:
             layers = {
                 table: (draft.relations[table], layers_between(old[table], draft.relations[table]))
                 for table, change in batch.changes.items()
@@ -276,7 +277,7 @@ def _refresh_view(
     deltas: Deltas,
     anew: Anew,
 ) -> ViewReport:
-    started, known = time.perf_counter(), calibration(work.log, definition)
+    started, known = time.perf_counter(), calibration(work.log, draft.base.catalog.views.get(definition.name))
     task = _task(work, draft, definition, relevant)
     if task.is_idle and policy != "full":
         _publish_position(draft, definition)
@@ -353,9 +354,9 @@ def _report(
     )
 
 
-def calibration(log: WarehouseLog, definition: ViewDefinition) -> Calibration:
-    """What the refreshes of a view have taught so far: the report of the last one tells."""
-    if definition.published is None:
+def calibration(log: WarehouseLog, definition: ViewDefinition | None) -> Calibration:
+    """What the refreshes of a view, as committed, have taught so far: the report of the last one tells."""
+    if definition is None or definition.published is None:
         return Calibration()
     views = log.entry(definition.published).report.get("views", [])
     last = [view for view in views if view["view"] == definition.name]

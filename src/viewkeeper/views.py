@@ -102,8 +102,10 @@ def _grouping_sets(cubes: tuple[CubeView, ...], strata: tuple[Stratum, ...]) -> 
 def _by_ids(
     name: str, relation: Relation | None, schemas: tuple[TableSchema, ...], asked: str, caching: Caching
 ) -> Definition | NoIds | None:
-    if relation is None or asked not in (ID_DIFFS, TUPLE_DIFFS):
+    if asked not in (ID_DIFFS, TUPLE_DIFFS):
         return None
+    if relation is None:
+        return NoIds("untranslatable", "The query cannot be written as a plan.")
     tables = {schema.name: schema for schema in schemas}
     return define(name, relation, tables, caching=caching, tuple_based=asked == TUPLE_DIFFS)
 

@@ -10,7 +10,7 @@ from viewkeeper.algebra.schema import Column, TableSchema
 from viewkeeper.catalog import Catalog, ViewDefinition
 from viewkeeper.errors import CannotMaintain
 from viewkeeper.maintenance.strategy import Batch, TableChange, View
-from viewkeeper.planning import calibration
+from viewkeeper.planning import calibration, planner
 from viewkeeper.planning.calibration import Calibration
 from viewkeeper.planning.cost import Estimate, estimate
 from viewkeeper.planning.explain import explanation
@@ -18,6 +18,11 @@ from viewkeeper.planning.planner import RECOMPUTE, choose
 from viewkeeper.views import compiled, tables_of
 
 ROWS = 10_000_000
+
+
+@pytest.fixture(autouse=True)
+def _noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planner, "NOISE", 0.5)
 
 
 def table(name: str, columns: str, key: str) -> TableSchema:

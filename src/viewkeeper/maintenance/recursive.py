@@ -48,5 +48,6 @@ def _text_inside(view: View) -> Reason | None:
             return Reason("untranslatable", f"The query cannot be written as a plan: {why}.")
         inner = [node for node in nodes(stratum.query) if isinstance(node, Fixpoint)]
         if any(node is not stratum.fixpoint for node in inner):
-            return Reason("not-linear", "A UNION ALL recursion here reads itself more than once in a round.")
+            why = "A UNION ALL recursion here is mutual, or reads itself more than once in a round."
+            return Reason("not-linear", why)
     return None

@@ -26,7 +26,8 @@ def distributive(call: Scalar) -> Scalar:
     """The call, where it can be computed from the values of parts of a group."""
     call = call.unnest()
     if decompose(call) is None:
-        raise Refused("holistic", f"{call.sql()} cannot be computed from the values of parts of a group")
+        text = call.sql("spark")
+        raise Refused("holistic", f"{text} cannot be computed from the values of parts of a group")
     return call.copy()
 
 
