@@ -13,6 +13,7 @@ planning it. Differences below `NOISE` seconds are the machine's, not the choice
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -144,6 +145,7 @@ def _measured(table: Table, wh: Warehouse, spark: SparkSession, rows: int, share
         found = measured(wh._work, name)
         if found is not None:
             cases.append(Case(share, found))
+            print(f"{share:.3%} {_told(cases[-1])}", file=sys.stderr, flush=True)
     wh.refresh()
     wh.compact("sales")
     _report_batch(table, share, cases)
@@ -163,9 +165,9 @@ def _report_batch(table: Table, share: float, cases: list[Case]) -> None:
 
 
 def _told(case: Case) -> str:
-    chosen, fastest = case.found.chosen, case.found.fastest
-    slow, fast = f"{chosen.strategy} {chosen.seconds:.1f} s", f"{fastest.strategy} {fastest.seconds:.1f} s"
-    return f"{case.found.view}: {slow}, {fast}"
+    chosen = case.found.chosen
+    others = (f"{one.strategy} {one.seconds:.1f} s" for one in case.found.results if not one.chosen)
+    return f"{case.found.view}: {chosen.strategy} {chosen.seconds:.1f} s; {', '.join(others)}"
 
 
 def _summed_up(table: Table, cases: list[Case]) -> None:

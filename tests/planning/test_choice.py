@@ -63,7 +63,8 @@ def view(sql: str) -> View:
 def batch(rows: int, **changes: TableChange) -> Batch:
     found = changes or {"sales": TableChange(rows, only_inserts=False)}
     own = dict.fromkeys(("v", "__v_1", "__v_2"), 10_000)
-    return Batch(found, {"sales": ROWS, "items": 10_000, **own})
+    stored = {"v": (Column("item", "int"), Column("__sum_price", "decimal(20,2)"))}
+    return Batch(found, {"sales": ROWS, "items": 10_000, **own}, stored=stored)
 
 
 @pytest.mark.parametrize("name", QUERIES)
@@ -112,13 +113,24 @@ def test_a_dimension_row_meets_its_part_of_the_facts() -> None:
     assert choice.taken.expected.rows_written == pytest.approx(ROWS / 10_000, rel=0.5)
 
 
+def test_a_view_of_few_groups_without_state_is_recomputed_soon() -> None:
+    """Forty thousand changes touch all of two hundred groups: all rows would be read, at two states."""
+    medians, sums = view(QUERIES["median"]), view(QUERIES["sums"])
+    sizes = {"sales": ROWS, "v": 200}
+    changed = replace(batch(40_000), sizes=sizes)
+    assert choose(medians, changed, "auto").strategy is RECOMPUTE
+    assert choose(sums, changed, "auto").strategy is not RECOMPUTE
+    few = replace(batch(40), sizes={**sizes, "v": 200_000})
+    assert choose(medians, few, "auto").strategy is not RECOMPUTE
+
+
 def test_what_a_view_has_cost_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibration, "BOUNDS", (0.01, 100.0))
     changed, joined = batch(100_000), view(QUERIES["join"])
     first = choose(joined, changed, "auto")
     assert first.strategy is not RECOMPUTE
     slow = Calibration().after(first.strategy.name, first.taken.model, first.taken.model.seconds * 50)
-    fast = slow.after("recompute", estimate(RECOMPUTE.plan(joined, changed), changed), 0.5)
+    fast = slow.after("recompute", estimate(RECOMPUTE.plan(joined, changed), joined, changed), 0.5)
     assert choose(joined, changed, "auto", fast).strategy is RECOMPUTE
 
 

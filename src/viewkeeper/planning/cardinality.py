@@ -6,16 +6,20 @@ A join of foreign key and key has as many rows as the larger side; of a part of 
     |L ⋈ R|  =  |L| · |R| / min(whole L, whole R)
 
 so a change of n facts joined with their dimension stays n, and a change of one of d dimension rows meets
-1/d of the facts. Adding up the counts of equal rows hardly makes them fewer; grouping does. Nothing here is
-exact: what matters is which of two scripts handles fewer rows, and `calibration` corrects what is wrong for
-a view every time.
+1/d of the facts. Adding up the counts of equal rows hardly makes them fewer; grouping does. How many groups
+there are is known where they are stored: n rows touch g · (1 − e^(−n/g)) of g groups.
+
+Nothing here is exact: what matters is which of two scripts handles fewer rows, and `calibration` corrects
+what is wrong for a view every time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from math import exp
 
+from viewkeeper.algebra.expressions import columns_of
 from viewkeeper.algebra.relations import (
     Affected,
     Aggregate,
@@ -62,10 +66,14 @@ class Size:
 
 @dataclass
 class Sizes:
-    """The sizes of stored relations and of changes; results of earlier steps are added as they are met."""
+    """The sizes of stored relations and of changes; results of earlier steps are added as they are met.
+
+    `groups` says how many groups there are by some columns, where a stored relation has one row for each.
+    """
 
     stored: Mapping[str, float]
     changes: Mapping[str, float]
+    groups: Mapping[frozenset[str], float] = field(default_factory=dict)
     results: dict[str, Size] = field(default_factory=dict)
     largest: float = 0.0
 
@@ -81,6 +89,13 @@ class Sizes:
     def result(self, name: str) -> Size:
         """The size of an earlier result; one that no step computed is a change of some input."""
         return self.results.get(name, Size(sum(self.changes.values()), self.largest))
+
+    def grouped(self, rows: Size, keys: Iterable[str]) -> Size:
+        """The groups that rows form by some columns."""
+        known = self.groups.get(frozenset(keys))
+        if known is None:
+            return Size(rows.rows**GROUPED, max(1.0, rows.whole**GROUPED))
+        return Size(known * (1 - exp(-rows.rows / max(1.0, known))), max(1.0, known))
 
 
 @dataclass(frozen=True)
@@ -115,12 +130,16 @@ def _size(node: Relation, inputs: list[Size], sizes: Sizes) -> Size:
             return Size(len(node.rows), max(1, len(node.rows)))
         case Join():
             return _joined(node, *inputs)
+        case Filter() if COUNT in columns_of(node.condition):
+            return inputs[0]
         case Filter():
             return Size(inputs[0].rows * KEPT, inputs[0].whole)
         case Aggregate() if COUNT in node.columns:
             return inputs[0]
-        case Aggregate() | Distinct() | Affected():
-            return Size(inputs[0].rows ** GROUPED, inputs[0].whole ** GROUPED)
+        case Aggregate():
+            return sizes.grouped(inputs[0], node.key_names)
+        case Distinct() | Affected():
+            return sizes.grouped(inputs[0], node.columns)
         case TopK():
             return Size(min(node.limit, inputs[0].rows), max(1, min(node.limit, inputs[0].whole)))
         case UnionAll():

@@ -8,12 +8,14 @@ costs, on the machine at hand, is learned by `calibration`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from viewkeeper.algebra.relations import Aggregate, Filter, Project
 from viewkeeper.algebra.walk import base_tables
 from viewkeeper.maintenance.id_diffs.script import Apply
-from viewkeeper.maintenance.strategy import Batch
+from viewkeeper.maintenance.strategy import Batch, View
 from viewkeeper.planning.cardinality import Handled, Size, Sizes, handled
 from viewkeeper.planning.steps import (
     AppendLayer,
@@ -76,11 +78,22 @@ class Estimate:
 NOTHING = Estimate(0, 0, 0, 0.0)
 
 
-def estimate(script: Script, batch: Batch) -> Estimate:
+def estimate(script: Script, view: View, batch: Batch) -> Estimate:
     """The cost of a script for a batch; steps are met in order, and each adds its result's size."""
     changes = {name: float(change.rows) for name, change in batch.changes.items()}
-    sizes = Sizes({name: float(rows) for name, rows in batch.sizes.items()}, changes)
+    stored = {name: float(rows) for name, rows in batch.sizes.items()}
+    sizes = Sizes(stored, changes, dict(_groups(view, stored)))
     return sum((_step(step, sizes) for step in script), NOTHING)
+
+
+def _groups(view: View, stored: Mapping[str, float]) -> Iterator[tuple[frozenset[str], float]]:
+    """The columns by which the view's relations are grouped, with the number of groups that are stored."""
+    for stratum in view.strata:
+        rel = stratum.state.aggregate if stratum.state is not None else stratum.query
+        while isinstance(rel, (Project, Filter)):
+            rel = rel.child
+        if isinstance(rel, Aggregate) and stored.get(stratum.name):
+            yield frozenset(rel.key_names), stored[stratum.name]
 
 
 def _step(step: Step, sizes: Sizes) -> Estimate:
@@ -91,7 +104,7 @@ def _step(step: Step, sizes: Sizes) -> Estimate:
             return _taken(found, found.size.rows if step.counted else 0, int(step.counted))
         case AppendLayer():
             found = handled(step.plan, sizes)
-            return _taken(found, found.size.rows, 1)
+            return _taken(found, found.size.rows, 1) + _recomputed_groups(step, sizes)
         case ReplaceMain():
             found = _everything(sizes) if step.plan is None else handled(step.plan, sizes)
             return _taken(found, sizes.stored.get(step.relation) or found.size.rows, 1)
@@ -99,6 +112,19 @@ def _step(step: Step, sizes: Sizes) -> Estimate:
             return _recursion(step, sizes)
         case ApplyDiffs():
             return _diffs(step, sizes)
+
+
+def _recomputed_groups(step: AppendLayer, sizes: Sizes) -> Estimate:
+    """Groups that lost their extreme are read from the tables, if there are any.
+
+    A deleted row is its group's extreme with a chance of one in the rows that a group has.
+    """
+    if step.recomputed is None:
+        return NOTHING
+    found = handled(step.recomputed, sizes)
+    chance = min(1.0, sum(sizes.changes.values()) * sizes.stored.get(step.relation, 1.0) / sizes.largest)
+    part = Handled(found.size, found.read * chance, found.cost * chance, found.operators)
+    return _taken(part, 0, 0)
 
 
 def _taken(found: Handled, written: float, actions: int) -> Estimate:

@@ -89,7 +89,7 @@ def choose(view: View, batch: Batch, policy: str, known: Calibration = UNKNOWN) 
 
 def _alternative(strategy: Strategy, view: View, batch: Batch, known: Calibration) -> Alternative:
     script = strategy.plan(view, batch)
-    model = estimate(script, batch)
+    model = estimate(script, view, batch)
     return Alternative(strategy, script, model, known.corrected(strategy.name, model))
 
 
