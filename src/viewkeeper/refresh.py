@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cache
 
 from viewkeeper.batches import batch_of, batch_since_redefined, inputs_seen, storage_of
 from viewkeeper.catalog import ViewDefinition
@@ -141,10 +140,8 @@ def compute_views(
         done.append(report)
         return report
 
-    reports: list[ViewReport] = []
-    with work.engine.keeping(), ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-        for level in levels(order, lambda name: anew.parent(name) or deltas.parent(name)):
-            reports += pool.map(one, level)
+    with work.engine.keeping():
+        reports = _side_by_side(order, one, lambda name: anew.parent(name) or deltas.parent(name))
     work.progress("refresh", "", len(order), len(order))
     return reports
 
@@ -157,22 +154,45 @@ def fold_views(work: Workspace, draft: Draft, reports: Iterable[ViewReport]) -> 
         list(pool.map(lambda name: fold(work.engine, draft, name), names))
 
 
-def levels(
-    order: Sequence[ViewDefinition], parent: Callable[[str], str | None] = lambda name: None
-) -> list[list[ViewDefinition]]:
-    """Views that read none of each other together; each level reads only earlier ones.
+def _side_by_side(
+    order: Sequence[ViewDefinition],
+    one: Callable[[ViewDefinition], ViewReport],
+    parent: Callable[[str], str | None],
+) -> list[ViewReport]:
+    """Does each view as soon as what it needs is done: views that it reads, and its parent in the lattice.
 
-    `parent` names the view whose summary-delta a view's comes from.
+    The order puts views after what they need, so a thread that waits waits for one that works.
     """
+    started: dict[str, Future[ViewReport]] = {}
+
+    def after(definition: ViewDefinition, needed: Sequence[Future[ViewReport]]) -> ViewReport:
+        for other in needed:
+            other.result()
+        return one(definition)
+
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+        for definition in _parents_first(order, parent):
+            names = (*definition.tables, parent(definition.name))
+            needed = [started[name] for name in names if name in started]
+            started[definition.name] = pool.submit(after, definition, needed)
+    return [started[definition.name].result() for definition in order]
+
+
+def _parents_first(
+    order: Sequence[ViewDefinition], parent: Callable[[str], str | None]
+) -> list[ViewDefinition]:
     views = {view.name: view for view in order}
+    found: dict[str, ViewDefinition] = {}
 
-    @cache
-    def depth(name: str) -> int:
-        above = {*views[name].tables, parent(name)} & views.keys()
-        return max((depth(other) + 1 for other in above if other is not None), default=0)
+    def visit(name: str | None) -> None:
+        if name in views and name not in found:
+            for other in (*views[name].tables, parent(name)):
+                visit(other)
+            found[name] = views[name]
 
-    deepest = max((depth(name) for name in views), default=-1)
-    return [[view for view in order if depth(view.name) == level] for level in range(deepest + 1)]
+    for view in order:
+        visit(view.name)
+    return list(found.values())
 
 
 def _planned_anew(work: Workspace, draft: Draft, order: Sequence[ViewDefinition], policy: str | None) -> Anew:

@@ -52,6 +52,12 @@ def test_ranges_of_several_row_groups(folder: Folder) -> None:
     assert file.nulls == {"i"}
 
 
+def test_booleans_have_a_range_that_the_delta_log_leaves_out(folder: Folder) -> None:
+    file = written(folder, {"b": [True, False], "all": [True, True]})
+    assert file.ranges == {"b": (False, True), "all": (True, True)}
+    assert json.loads(delta_statistics(file, ["b", "all"]))["minValues"] == {}
+
+
 def test_types_without_a_range(folder: Folder) -> None:
     file = written(
         folder,
@@ -59,7 +65,6 @@ def test_types_without_a_range(folder: Folder) -> None:
             "f": [1.5, 2.5],
             "n": [Decimal("1.5"), Decimal("2.5")],
             "t": [datetime(2024, 1, 1), datetime(2024, 1, 2)],
-            "b": [True, False],
             "long": ["x" * 70, "y"],
             "list": [[1], [2]],
         },

@@ -19,6 +19,7 @@ from viewkeeper.storage.layers import (
     layer_columns,
     merged,
     merged_bag,
+    replaced,
 )
 
 DATABASE = Database()
@@ -70,6 +71,19 @@ def merged_rows(key: Sequence[str], main: dict[Row, Group], layers: list[KeyedLa
 @given(keyed(ONE_KEY))
 def test_layers_of_groups_merge_in_their_order(stored: tuple[dict[Row, Group], list[KeyedLayer]]) -> None:
     assert merged_rows(["k"], *stored) == value(*stored)
+
+
+@cases(30)
+@given(keyed(TWO_KEYS))
+def test_of_layers_that_replace_the_last_one_counts(
+    stored: tuple[dict[Row, Group], list[KeyedLayer]],
+) -> None:
+    main, given_layers = stored
+    layers = [KeyedLayer(layer.groups, replaces=True) for layer in given_layers]
+    leaves = DATABASE.keyed(["k", "l"], main, layers)
+    several = len(layers) > 1
+    found = DATABASE.rows(replaced(*leaves, spec(["k", "l"]), columns(["k", "l"]), several))
+    assert found == value(main, layers)
 
 
 @cases(20)

@@ -17,7 +17,7 @@ from viewkeeper.storage import layers as merge
 from viewkeeper.storage.delta_log import main_files
 from viewkeeper.storage.footers import overlaps
 from viewkeeper.storage.id_layers import DiffRows, by_schema, diff_schema, identified, touched
-from viewkeeper.storage.relation import DataFile, Layer, RelationState
+from viewkeeper.storage.relation import DataFile, Layer, MergeSpec, RelationState
 
 Ranges = Mapping[str, tuple[Any, Any]]
 
@@ -57,9 +57,7 @@ class Reader:
             return main
         columns = layer_schema(state)
         layers = self._layers(state, state.overlay, columns)
-        replacing = any(layer.replaces for layer in state.overlay)
-        leaves = _leaf("main", state.names), _leaf("layers", [c.name for c in columns])
-        plan = merge.merged(*leaves, state.merge, state.columns, replacing)
+        plan = _keyed_plan(state, state.merge, [c.name for c in columns])
         frame = self.engine.plan(plan, {"main": main.frame, "layers": layers.frame})
         return Source(frame, main.rows + layers.rows)
 
@@ -189,6 +187,19 @@ def layer_schema(state: RelationState) -> tuple[Column, ...]:
     names = set(merge.layer_columns(state.merge))
     order = (Column(merge.SEQUENCE, "bigint"), Column(merge.REPLACES, "boolean"))
     return (*(column for column in state.columns if column.name in names), *order)
+
+
+def _keyed_plan(state: RelationState, spec: MergeSpec, columns: list[str]) -> Relation:
+    leaves = _leaf("main", state.names), _leaf("layers", columns)
+    if spec.key and all(_replaces_all(layer) for layer in state.overlay):
+        return merge.replaced(*leaves, spec, state.columns, len(state.overlay) > 1)
+    replacing = any(layer.replaces for layer in state.overlay)
+    return merge.merged(*leaves, spec, state.columns, replacing)
+
+
+def _replaces_all(layer: Layer) -> bool:
+    """Whether every row of a layer replaces, as its footers tell: folded layers may be mixed."""
+    return all(file.ranges.get(merge.REPLACES, (False, False))[0] for file in layer.files)
 
 
 def _in_turn(state: RelationState) -> bool:

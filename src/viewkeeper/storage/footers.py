@@ -92,10 +92,10 @@ def _range_of_column(metadata: pq.FileMetaData, index: int) -> tuple[Any, Any] |
 
 
 def json_range(low: Any, high: Any) -> tuple[Any, Any] | None:
-    """A range of integers, short strings or dates (as ISO text, which sorts alike); else None."""
+    """A range of integers, booleans, short strings or dates (as ISO text, which sorts alike); else None."""
     if isinstance(low, date) and not isinstance(low, datetime):
         return low.isoformat(), high.isoformat()
-    if isinstance(low, int) and not isinstance(low, bool):
+    if isinstance(low, int):
         return low, high
     if isinstance(low, str) and len(low) <= _LONGEST and len(high) <= _LONGEST:
         return low, high
@@ -103,8 +103,8 @@ def json_range(low: Any, high: Any) -> tuple[Any, Any] | None:
 
 
 def delta_statistics(file: DataFile, columns: Iterable[str]) -> str:
-    """The statistics of one file as the Delta log writes them."""
-    wanted = [name for name in columns if name in file.ranges]
+    """The statistics of one file as the Delta log writes them, which has none of booleans."""
+    wanted = [n for n in columns if n in file.ranges and not isinstance(file.ranges[n][0], bool)]
     return json.dumps(
         {
             "numRecords": file.rows,

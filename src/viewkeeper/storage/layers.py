@@ -164,6 +164,25 @@ def merged(
     return UnionAll((untouched, _finished(_combined(near, spec, replacing), spec, columns)))
 
 
+def replaced(
+    main: Relation, layers: Relation, spec: MergeSpec, columns: Sequence[Column], several: bool
+) -> Relation:
+    """A keyed relation every row of whose layers stands instead of what came before: the last one counts.
+
+    Main is not looked up for these keys. `several`: there is more than one layer.
+    """
+    names = tuple(c.name for c in columns)
+    last = _last_of_each(layers, spec) if several else layers
+    untouched = restricted_to(_having(main, restricted_to(layers, spec.key), JoinKind.ANTI), names)
+    return UnionAll((untouched, _finished(last, spec, columns)))
+
+
+def _last_of_each(layers: Relation, spec: MergeSpec) -> Relation:
+    newest = Named("__last", _over_group(function("max", column(SEQUENCE)), spec.key))
+    is_last = exp.EQ(this=column(SEQUENCE), expression=column("__last"))
+    return Filter(Window(layers, spec.key, (newest,)), is_last)
+
+
 def layer_columns(spec: MergeSpec) -> tuple[str, ...]:
     """What a layer of a keyed relation stores: keys, merged columns, and its place in the order."""
     return (*_merged_columns(spec), SEQUENCE, REPLACES)
@@ -296,4 +315,5 @@ __all__ = [
     "merged",
     "merged_bag",
     "parsed_expression",
+    "replaced",
 ]
