@@ -1,8 +1,8 @@
-"""Common subexpressions, each evaluated once (quass96 4.3).
+"""Common subexpressions, each planned once (quass96 4.3).
 
 Delta rules share subtrees: N of `γ(N) − γ(N ⊎ −δR)` is one node with several parents. Written out
 as one query it would be evaluated once per parent, and nested rules would multiply. Named steps
-keep the plan as small as its graph.
+keep the plan as small as its graph, and Spark runs the shuffles of one that occurs twice once.
 """
 
 from __future__ import annotations

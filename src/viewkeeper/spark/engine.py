@@ -46,14 +46,12 @@ class Engine:
         self.actions = 0
         self._checked: set[str] = set()
         self._lock = threading.Lock()
-        self._kept: list[DataFrame] = []
         self._results: list[str] = []
         self._keeping = 0
 
     @contextmanager
     def keeping(self) -> Iterator[None]:
-        """While this lasts, what is kept and intermediate results stay. Spark shares equal plans of views
-        that are refreshed side by side, so nothing is given back before the last of them is done."""
+        """While this lasts, intermediate results stay: views that are refreshed side by side share them."""
         with self._lock:
             self._keeping += 1
         try:
@@ -61,19 +59,10 @@ class Engine:
         finally:
             with self._lock:
                 self._keeping -= 1
-                kept, results = ([], []) if self._keeping else (self._kept, self._results)
+                results = [] if self._keeping else self._results
                 if not self._keeping:
-                    self._kept, self._results = [], []
-            for frame in kept:
-                frame.unpersist()
+                    self._results = []
             self.folder.delete([path for batch in results for path, _ in self.folder.listed(batch)])
-
-    def keep(self, frame: DataFrame) -> DataFrame:
-        """A frame that is computed once, however often it is used."""
-        kept = frame.persist()
-        with self._lock:
-            self._kept.append(kept)
-        return kept
 
     def settings(self) -> AbstractContextManager[None]:
         return settings(self.spark)
@@ -143,7 +132,7 @@ class Engine:
         return written_files(self.folder, relation, batch)
 
     def write_result(self, frame: DataFrame, rows: int | None = None) -> tuple[DataFile, ...]:
-        """Writes an intermediate result, which is gone when nothing is kept any more; one action."""
+        """Writes an intermediate result, which is gone when no refresh runs any more; one action."""
         files = self.write(frame, RESULTS, rows)
         with self._lock:
             self._results += sorted({join(RESULTS, file.path.rpartition("/")[0]) for file in files})

@@ -76,7 +76,7 @@ class Execution:
             case Compute(counted=True):
                 self._write_result(step)
             case Compute():
-                self.frames[step.name] = self.engine.keep(self.frame(step.plan))
+                self.frames[step.name] = self.frame(step.plan)
             case AppendLayer():
                 self._append(step)
             case ReplaceMain():
@@ -89,12 +89,13 @@ class Execution:
                 run_diffs(self, step)
 
     def frame(self, plan: Relation) -> DataFrame:
-        """The DataFrame of a plan with explicit counts; what it uses twice is computed once."""
+        """The DataFrame of a plan with explicit counts. What it uses twice is one frame, whose shuffles Spark
+        runs once; caching such frames was measured to cost more (docs/performance.md)."""
         leaves = {state_name(scan): self.source(scan).frame for scan in scans(plan)}
         prefix = f"shared{len(self.frames)}_"
         steps, rest = shared(plan, lambda number: f"{prefix}{number}")
         for step in steps:
-            self.frames[step.name] = self.engine.keep(self.engine.plan(step.plan, {**leaves, **self.frames}))
+            self.frames[step.name] = self.engine.plan(step.plan, {**leaves, **self.frames})
         return self.engine.plan(rest, {**leaves, **self.frames})
 
     def supply(self, name: str, frame: DataFrame, rows: int) -> None:

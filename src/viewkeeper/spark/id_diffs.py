@@ -75,21 +75,14 @@ class _Results:
     operators: dict[str, int] = field(default_factory=dict)
 
     def compute(self, name: str, plan: Relation, often: bool) -> None:
-        """A result that is used often is kept, or written out where it is large to plan.
-
-        A part of a log that is written is read from there again.
-        """
+        """A result that is large to plan is written out, the sooner if it is used often."""
         frames, engine = self.execution.frames, self.execution.engine
         if name in frames:
             return
         frame, self.operators[name] = self._frame(name, plan)
-        used = [node.name for node in nodes(plan) if isinstance(node, Reference)]
-        is_part = bool(used) and all(result in self.execution.sizes for result in used)
         if self.operators[name] > (LARGE if often else 4 * LARGE):
             columns, files = columns_of(frame), engine.write_result(frame)
             frame, self.operators[name] = engine.files(RESULTS, files, columns), 1
-        elif often and not is_part:
-            frame = engine.keep(frame)
         frames[name] = frame
 
     def _frame(self, name: str, plan: Relation) -> tuple[DataFrame, int]:
