@@ -15,7 +15,8 @@ from viewkeeper.errors import NotFound
 from viewkeeper.maintenance.strategy import TableChange, bound
 from viewkeeper.planning.explain import Explanation, explanation
 from viewkeeper.planning.planner import choose
-from viewkeeper.refresh import calibration, stale_views
+from viewkeeper.refresh import stale_views
+from viewkeeper.refresh_view import calibration
 from viewkeeper.spark.compare import Difference, compare
 from viewkeeper.spark.execute import Execution
 from viewkeeper.spark.feed import change_feed

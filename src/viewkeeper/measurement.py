@@ -17,7 +17,8 @@ from viewkeeper.draft import Draft
 from viewkeeper.inspection import history
 from viewkeeper.planning.cost import Estimate
 from viewkeeper.planning.planner import Alternative, choose
-from viewkeeper.refresh import calibration, compute_views
+from viewkeeper.refresh import compute_views
+from viewkeeper.refresh_view import calibration
 from viewkeeper.spark.execute import Execution
 from viewkeeper.storage.commits import Entry
 from viewkeeper.views import compiled

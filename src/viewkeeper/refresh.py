@@ -8,36 +8,31 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from viewkeeper.batches import batch_of, batch_since_redefined, inputs_seen, storage_of
+from viewkeeper.batches import batch_of, inputs_seen
 from viewkeeper.catalog import ViewDefinition
 from viewkeeper.draft import Draft
-from viewkeeper.lattices import Deltas, Member, planned
+from viewkeeper.lattices import Member, planned
 from viewkeeper.maintenance.cubes import SummaryDelta
 from viewkeeper.maintenance.lattice.summary import Summary
-from viewkeeper.maintenance.strategy import Batch, View
+from viewkeeper.maintenance.strategy import Batch
 from viewkeeper.materialization import Anew, planned_anew
-from viewkeeper.planning.calibration import Calibration
-from viewkeeper.planning.planner import Choice, choose
 from viewkeeper.propagation import set_aside, take_over
 from viewkeeper.publish import publish
+from viewkeeper.refresh_view import refresh_view
 from viewkeeper.relevant import Pending, relevant_batches
 from viewkeeper.report import Reason, Report, ViewReport
-from viewkeeper.spark.execute import Execution, layers_between
+from viewkeeper.spark.execute import layers_between
 from viewkeeper.spark.relations import fold
-from viewkeeper.storage.commits import Entry, WarehouseLog
-from viewkeeper.storage.relation import RelationState
+from viewkeeper.storage.commits import Entry
 from viewkeeper.views import compiled
 from viewkeeper.workspace import Workspace
 
 SIDE_BY_SIDE = 4
 """How many views are refreshed at the same time: planning one overlaps with running another."""
 
-UNCHANGED = Reason("unchanged", "Nothing that the view reads has changed.")
-FIRST_FILL = Reason("first-fill", "The view is filled for the first time.")
 PROPAGATED = Reason("propagated", "Its summary-delta was computed before; it is taken over.")
-IRRELEVANT = Reason("irrelevant", "No change of what the view reads can matter to it.")
 
 
 def refresh(work: Workspace, names: Iterable[str], policy: str | None, use_lattice: bool = True) -> Report:
@@ -134,7 +129,7 @@ def compute_views(
     def one(definition: ViewDefinition) -> ViewReport:
         work.progress("refresh", definition.name, len(done), len(order))
         batch = relevant.get(definition.name)
-        report = _refresh_view(work, draft, definition, policy, batch, deltas, anew)
+        report = refresh_view(work, draft, definition, policy, batch, deltas, anew)
         if report.strategy == "none" and definition.name in taken:
             report = replace(report, strategy=SummaryDelta.name, reason=PROPAGATED)
         done.append(report)
@@ -261,151 +256,6 @@ def with_ancestors(draft: Draft, names: Iterable[str]) -> tuple[ViewDefinition, 
     for name in names:
         visit(name)
     return tuple(view for view in draft.catalog.in_order() if view.name in wanted)
-
-
-@dataclass(frozen=True)
-class _Task:
-    """One view with what it went through; `batch` is None before its first refresh."""
-
-    view: View
-    batch: Batch | None
-    old: Mapping[str, RelationState]
-    redefined: bool = False
-
-    @property
-    def is_idle(self) -> bool:
-        return self.batch is not None and not self.batch.changes and not self.redefined
-
-
-def _task(work: Workspace, draft: Draft, definition: ViewDefinition, relevant: Batch | None) -> _Task:
-    view = compiled(definition, draft.catalog)
-    earlier = draft.redefined.pop(definition.name, None)
-    old = inputs_seen(work.log, earlier or definition)
-    if earlier is None:
-        return _Task(view, relevant or batch_of(draft, definition, old), old)
-    batch = batch_since_redefined(draft, earlier, definition, old)
-    before = compiled(earlier, draft.base.catalog)
-    return _Task(replace(view, before=before), batch, old, redefined=True)
-
-
-def _refresh_view(
-    work: Workspace,
-    draft: Draft,
-    definition: ViewDefinition,
-    policy: str | None,
-    relevant: Batch | None,
-    deltas: Deltas,
-    anew: Anew,
-) -> ViewReport:
-    started, known = time.perf_counter(), calibration(work.log, draft.base.catalog.views.get(definition.name))
-    task = _task(work, draft, definition, relevant)
-    if task.is_idle and policy != "full":
-        _publish_position(draft, definition)
-        return _nothing_to_do(task, known, time.perf_counter() - started)
-    batch, choice = _chosen(draft, definition, task, policy, deltas, anew, known)
-    own = {name: draft.relations[name] for name in (*definition.state, definition.name)}
-    execution = Execution(work.engine, draft, {**task.old, **own}, progress=_told(work, definition.name))
-    deltas.supply(definition.name, execution)
-    execution.run(choice.taken.script)
-    if definition.name in deltas.members and isinstance(choice.strategy, SummaryDelta):
-        deltas.done[definition.name] = execution
-    _publish_position(draft, definition)
-    parent = _parent(definition.name, batch, deltas, anew)
-    return _report(definition.name, choice, execution, batch, parent, known, time.perf_counter() - started)
-
-
-def _chosen(
-    draft: Draft,
-    definition: ViewDefinition,
-    task: _Task,
-    policy: str | None,
-    deltas: Deltas,
-    anew: Anew,
-    known: Calibration,
-) -> tuple[Batch, Choice]:
-    """What is to be done, with what other views have computed already, and how."""
-    name, policy = definition.name, policy or definition.policy
-    batch = task.batch or storage_of(draft, definition, {})
-    batch = replace(batch, anew=anew.state(name, batch.counted))
-    if task.batch is None:
-        choice = choose(task.view, batch, "full", known)
-        return batch, replace(choice, reason=FIRST_FILL)
-    batch = replace(deltas.batch(name, batch), may_recompute=policy == "auto")
-    return batch, choose(task.view, batch, policy, known)
-
-
-def _nothing_to_do(task: _Task, known: Calibration, seconds: float) -> ViewReport:
-    assert task.batch is not None
-    dropped = task.batch.rows_dropped
-    details = {"rows_dropped": dropped, "learned": dict(known.factors)}
-    return ViewReport(task.view.name, "none", IRRELEVANT if dropped else UNCHANGED, 0, 0, seconds, details)
-
-
-def _report(
-    name: str,
-    choice: Choice,
-    execution: Execution,
-    batch: Batch,
-    parent: str | None,
-    known: Calibration,
-    seconds: float,
-) -> ViewReport:
-    """What was done and why, what it was expected to cost, and what is learned from it."""
-    learned = known.after(choice.strategy.name, choice.taken.model, seconds)
-    return ViewReport(
-        name,
-        choice.strategy.name,
-        _reason(choice, execution),
-        execution.rows_read,
-        execution.rows_written,
-        seconds,
-        {
-            "groups_recomputed": execution.groups_recomputed,
-            "steps_skipped": execution.skipped,
-            "recomputed": execution.recomputed,
-            "rows_dropped": batch.rows_dropped,
-            "parent": parent,
-            "reads": execution.reads,
-            "estimate": choice.taken.expected.to_dict(),
-            "alternatives": {one.strategy.name: one.expected.to_dict() for one in choice.alternatives},
-            "rejected": {strategy: reason.code for strategy, reason in choice.rejected},
-            "learned": dict(learned.factors),
-        },
-    )
-
-
-def calibration(log: WarehouseLog, definition: ViewDefinition | None) -> Calibration:
-    """What the refreshes of a view, as committed, have taught so far: the report of the last one tells."""
-    if definition is None or definition.published is None:
-        return Calibration()
-    views = log.entry(definition.published).report.get("views", [])
-    last = [view for view in views if view["view"] == definition.name]
-    return Calibration(last[-1]["details"].get("learned", {})) if last else Calibration()
-
-
-def _parent(name: str, batch: Batch, deltas: Deltas, anew: Anew) -> str | None:
-    """The view that the lattice took this one's summary-delta, or its whole state, from."""
-    if batch.anew is not None:
-        return anew.parent(name)
-    return deltas.parent(name) if batch.summary is not None else None
-
-
-def _told(work: Workspace, view: str) -> Callable[[str], None]:
-    """One line of progress per round of a recursion."""
-    return lambda line: work.progress("iterate", f"{view}: {line}", 0, 0)
-
-
-def _reason(choice: Choice, execution: Execution) -> Reason:
-    if not execution.recomputed:
-        return choice.reason
-    names = ", ".join(execution.recomputed)
-    return Reason("recomputed-stratum", f"Most of {names} was affected, so it was evaluated from scratch.")
-
-
-def _publish_position(draft: Draft, definition: ViewDefinition) -> None:
-    """The view now shows the draft's base tables; it becomes visible with the draft's entry."""
-    view = replace(definition, position=draft.position, published=draft.version)
-    draft.put_view(view)
 
 
 def stale_views(work: Workspace, entry: Entry) -> tuple[str, ...]:
