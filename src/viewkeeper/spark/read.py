@@ -210,7 +210,8 @@ def _in_turn(state: RelationState) -> bool:
 def _bag_plan(state: RelationState, layers: list[Reference]) -> Relation:
     main = _leaf("main", state.names)
     if _in_turn(state):
-        return merge.bag_in_turn(main, layers, state.key)
+        inserts = [not layer.only_deletes for layer in state.overlay]
+        return merge.bag_in_turn(main, list(zip(layers, inserts, strict=True)), state.key)
     if state.has_pending_deletes:
         return merge.merged_bag(main, layers[0], state.key)
     return merge.inserted_bag(main, layers[0])

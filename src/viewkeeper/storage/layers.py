@@ -16,7 +16,7 @@ from functools import reduce
 
 from sqlglot import exp, parse_one
 
-from viewkeeper.algebra.build import apart, restricted_to
+from viewkeeper.algebra.build import apart, restricted_to, union_all
 from viewkeeper.algebra.counts import ONE, consolidated
 from viewkeeper.algebra.expressions import (
     Named,
@@ -65,20 +65,21 @@ def merged_bag(main: Relation, layers: Relation, key: Sequence[str]) -> Relation
     return UnionAll((*kept, restricted_to(Expand(_inserted(net)), main.columns)))
 
 
-def bag_in_turn(main: Relation, layers: Sequence[Relation], key: Sequence[str]) -> Relation:
+def bag_in_turn(main: Relation, layers: Sequence[tuple[Relation, bool]], key: Sequence[str]) -> Relation:
     """A bag whose layers leave no copy of what they delete: copies need not be counted, nor main read twice.
 
         (main ▷ D₁ ∪ … ∪ Dₙ)  ∪  (I₁ ▷ D₂ ∪ … ∪ Dₙ)  ∪  …  ∪  Iₙ
 
-    Every layer is one transaction's net effect, oldest first. Deletions from a table with a key are
-    found by it, and always are of this kind.
+    Every layer is one transaction's net effect, oldest first, with whether it inserts anything. Deletions
+    from a table with a key are found by it, and always are of this kind.
     """
     kept: list[Relation] = []
     later: list[Relation] = []
-    for layer in reversed(layers):
-        kept.append(_but(restricted_to(_inserted(layer), main.columns), later, key))
+    for layer, inserts in reversed(layers):
+        if inserts:
+            kept.append(_but(restricted_to(_inserted(layer), main.columns), later, key))
         later.append(_deleted(layer))
-    return UnionAll((_but(main, later, key), *kept))
+    return union_all((_but(main, later, key), *kept), main.columns)
 
 
 def _but(rows: Relation, deleted: Sequence[Relation], key: Sequence[str]) -> Relation:
