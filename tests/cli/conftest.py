@@ -11,6 +11,11 @@ from typer.testing import CliRunner, Result
 
 from viewkeeper.cli import app, session
 from viewkeeper.errors import ConflictError, NotFound, UnknownTable
+from viewkeeper.inspection import HistoryEntry
+from viewkeeper.measurement import Measured, Measurement
+from viewkeeper.planning.cost import Estimate
+from viewkeeper.planning.explain import ExplainedStep, Explanation
+from viewkeeper.report import Reason as Known
 
 
 @dataclass
@@ -45,6 +50,7 @@ class Entry:
     rows_read: int = 12
     rows_written: int = 3
     seconds: float = 0.25
+    details: dict[str, Any] = field(default_factory=lambda: {"estimate": {"seconds": 0.5}})
 
 
 class Report(list[Entry]):
@@ -77,6 +83,7 @@ class Verification:
     view: str
     missing: list[dict[str, Any]] = field(default_factory=list)
     extra: list[dict[str, Any]] = field(default_factory=list)
+    measured: Measurement | None = None
 
     def __bool__(self) -> bool:
         return not (self.missing or self.extra)
@@ -85,12 +92,24 @@ class Verification:
         return {**asdict(self), "equal": bool(self)}
 
 
-class Explanation:
-    def __str__(self) -> str:
-        return "strategy: counting\nSELECT [a] FROM t__delta"
+COUNTING, AGAIN = Estimate(12, 3, 1, 0.5), Estimate(1000, 900, 1, 2.0)
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"strategy": "counting"}
+EXPLAINED = Explanation(
+    "v",
+    "counting",
+    Known("incremental", "Only the change is computed."),
+    (("counting", COUNTING), ("recompute", AGAIN)),
+    (("dred", Known("not-recursive", "The view is not recursive.")),),
+    ("t",),
+    "scan t [new] (a)",
+    (("__v_1", 7),),
+    (ExplainedStep("Append to v", "SELECT a FROM t__delta"),),
+    {"strategy": "counting", "seconds": 0.25, "rows_read": 12, "rows_written": 3, "details": {}},
+)
+
+MEASURED = Measurement(
+    "v", 6, 0.1, (Measured("counting", COUNTING, 0.6, True), Measured("recompute", AGAIN, 0.5, False))
+)
 
 
 class Drawing:
@@ -136,20 +155,35 @@ class Double:
     def status(self) -> list[Line]:
         return [*(Line(table, 7, "table") for table in self.tables), *(Line(view, 7) for view in self.views)]
 
-    def history(self, view: str) -> list[Line]:
+    def history(self, view: str) -> list[HistoryEntry]:
         if view not in self.views:
             raise NotFound(f"There is no view {view}.", view=view)
-        return [Line(view, 6), Line(view, 7)]
+        done = {
+            "strategy": "counting",
+            "reason": {"code": "incremental", "sentence": "Only the change is computed."},
+            "rows_read": 12,
+            "rows_written": 3,
+            "seconds": 0.25,
+            "details": {
+                "estimate": {"seconds": 0.5},
+                "alternatives": {"counting": {"seconds": 0.5}, "recompute": {"seconds": 2.0}},
+            },
+        }
+        return [
+            HistoryEntry(6, "2024-01-01T00:00:00", f"create view {view}"),
+            HistoryEntry(7, "", "refresh", done),
+        ]
 
-    def verify(self, view: str) -> Verification:
-        return Verification(view, missing=[{"a": 1, "b": None}] if view in self.wrong else [])
+    def verify(self, view: str, *, measure: bool = False) -> Verification:
+        missing = [{"a": 1, "b": None}] if view in self.wrong else []
+        return Verification(view, missing, measured=MEASURED if measure else None)
 
     def compact(self, *names: str) -> int:
         self.log.append(("compact", names))
         return 9
 
     def explain(self, view: str) -> Explanation:
-        return Explanation()
+        return EXPLAINED
 
     def lattice(self) -> Drawing:
         return Drawing()

@@ -70,9 +70,33 @@ def test_history(run):
     }
 
 
-def test_explain_prints_the_text_as_it_is(run):
-    assert run("explain", "v").stdout == "strategy: counting\nSELECT [a] FROM t__delta\n"
-    assert json.loads(run("explain", "v", "--json").stdout) == {"strategy": "counting"}
+def test_history_shows_what_was_chosen_and_what_it_was_expected_to_cost(run):
+    words = run("history", "v").stdout.split()
+    assert {"counting", "0.25", "0.5", "recompute", "(2"} <= set(words)
+
+
+def test_explain_shows_the_choice_its_alternatives_and_the_script(run):
+    shown = run("explain", "v").stdout
+    words = " ".join(shown.split())
+    assert shown.startswith("v: counting\n")
+    for part in (
+        "recompute",
+        "1,000 rows read",
+        "[not-recursive]",
+        "keeps __v_1 (7 rows)",
+        "SELECT a FROM t__delta",
+    ):
+        assert part in words
+    assert "last: counting in 0.25 s; 12 rows read, 3 written" in words
+    assert json.loads(run("explain", "v", "--json").stdout)["expected"]["recompute"]["seconds"] == 2.0
+
+
+def test_verify_measures_when_asked(run):
+    shown = " ".join(run("verify", "v", "--measure").stdout.split())
+    assert "1.20 times the fastest" in shown
+    assert "counting (chosen)" in shown
+    answer = json.loads(run("verify", "v", "--measure", "--json").stdout)
+    assert [one["strategy"] for one in answer[0]["measured"]["results"]] == ["counting", "recompute"]
 
 
 def test_verify_all_views(run, warehouse):
@@ -98,7 +122,7 @@ def test_verify_shows_differing_rows_and_exits_with_3(run, warehouse):
     answer = run("verify", "w", "--json")
     assert answer.exit_code == 3
     assert json.loads(answer.stdout) == [
-        {"equal": False, "view": "w", "missing": [{"a": 1, "b": None}], "extra": []}
+        {"equal": False, "view": "w", "missing": [{"a": 1, "b": None}], "extra": [], "measured": None}
     ]
 
 
