@@ -78,7 +78,7 @@ def bag_in_turn(main: Relation, layers: Sequence[tuple[Relation, bool]], key: Se
     for layer, inserts in reversed(layers):
         if inserts:
             kept.append(_but(restricted_to(_inserted(layer), main.columns), later, key))
-        later.append(_deleted(layer))
+        later.append(_deleted(layer) if inserts else layer)
     return union_all((_but(main, later, key), *kept), main.columns)
 
 
