@@ -55,7 +55,7 @@ def storage_of(draft: Draft, definition: ViewDefinition, old: Mapping[str, Relat
     states = [(name, draft.relations[name]) for name in definition.tables]
     counted = frozenset(n for n, s in (*states, *old.items()) if s.has_pending_deletes)
     own = {n: draft.relations[n] for n in (*definition.state, definition.name) if n in draft.relations}
-    sizes = {name: state.main_rows + state.overlay_rows for name, state in (*states, *own.items())}
+    sizes = {name: state.stored_rows for name, state in (*states, *own.items())}
     stored = {name: state.columns for name, state in own.items()}
     return Batch({}, sizes, counted, stored)
 

@@ -12,7 +12,7 @@ from viewkeeper.catalog import Catalog, ViewDefinition
 from viewkeeper.definitions import view_named
 from viewkeeper.draft import Draft
 from viewkeeper.errors import NotFound
-from viewkeeper.maintenance.strategy import TableChange, bound
+from viewkeeper.maintenance.strategy import TableChange
 from viewkeeper.planning.explain import Explanation, explanation
 from viewkeeper.planning.planner import choose
 from viewkeeper.refresh import stale_views
@@ -132,10 +132,9 @@ def history(work: Workspace, name: str) -> list[HistoryEntry]:
     found = []
     for version in work.log.versions():
         entry = work.log.entry(version)
-        reports = [r for r in entry.report.get("views", []) if r["view"] == view]
-        if reports or entry.operation.endswith(f"view {view}"):
-            report = reports[0] if reports else {}
-            found.append(HistoryEntry(version, entry.written, entry.operation, report))
+        report = entry.report_on(view)
+        if report or entry.operation.endswith(f"view {view}"):
+            found.append(HistoryEntry(version, entry.written, entry.operation, report or {}))
     return found
 
 
@@ -154,12 +153,11 @@ def verify(work: Workspace, name: str) -> Verification:
 
 
 def _recomputed(work: Workspace, past: Draft, definition: ViewDefinition) -> DataFrame:
-    view, counted = compiled(definition, past.catalog), storage_of(past, definition, {}).counted
-    execution = Execution(work.engine, past, {})
+    view, execution = compiled(definition, past.catalog), Execution(work.engine, past, {})
     if view.query is None:
         return execution.query_of(None, view.sql)
-    query = without_recursion(execution, view.query, counted, view.limit)
-    return execution.query_of(plain(bound(query, counted)), view.sql)
+    query = without_recursion(execution, view.query, frozenset(), view.limit)
+    return execution.query_of(plain(query), view.sql)
 
 
 def explain(work: Workspace, view: str) -> Explanation:

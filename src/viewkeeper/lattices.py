@@ -132,7 +132,7 @@ def statistics(draft: Draft, members: Iterable[Member]) -> Statistics:
 
 def sizes(relations: Mapping[str, RelationState]) -> dict[str, int]:
     """The rows that are stored of each relation."""
-    return {name: state.main_rows + state.overlay_rows for name, state in relations.items()}
+    return {name: state.stored_rows for name, state in relations.items()}
 
 
 def summaries(catalog: Catalog) -> dict[str, Summary]:

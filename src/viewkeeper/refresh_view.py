@@ -91,12 +91,21 @@ def _chosen(
     """What is to be done, with what other views have computed already, and how."""
     name, policy = definition.name, policy or definition.policy
     batch = task.batch or storage_of(draft, definition, {})
-    batch = replace(batch, anew=anew.state(name, batch.counted))
+    batch = _from_parent(draft, batch, name, anew)
     if task.batch is None:
         choice = choose(task.view, batch, "full", known)
         return batch, replace(choice, reason=FIRST_FILL)
     batch = replace(deltas.batch(name, batch), may_recompute=policy == "auto")
     return batch, choose(task.view, batch, policy, known)
+
+
+def _from_parent(draft: Draft, batch: Batch, name: str, anew: Anew) -> Batch:
+    """The batch with the view's whole state as it follows from its parent's, where it has one."""
+    parent = anew.parent(name)
+    if parent is None:
+        return batch
+    sizes = {**batch.sizes, parent: draft.relations[parent].stored_rows}
+    return replace(batch, anew=anew.state(name, batch.counted), sizes=sizes)
 
 
 def _nothing_to_do(task: _Task, known: Calibration, seconds: float) -> ViewReport:
@@ -143,9 +152,8 @@ def calibration(log: WarehouseLog, definition: ViewDefinition | None) -> Calibra
     """What the refreshes of a view, as committed, have taught so far: the report of the last one tells."""
     if definition is None or definition.published is None:
         return Calibration()
-    views = log.entry(definition.published).report.get("views", [])
-    last = [view for view in views if view["view"] == definition.name]
-    return Calibration(last[-1]["details"].get("learned", {})) if last else Calibration()
+    last = log.entry(definition.published).report_on(definition.name)
+    return Calibration(last["details"].get("learned", {})) if last else Calibration()
 
 
 def _parent(name: str, batch: Batch, deltas: Deltas, anew: Anew) -> str | None:

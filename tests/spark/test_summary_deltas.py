@@ -173,7 +173,10 @@ def test_recomputation_goes_through_the_lattice(shop: vk.Warehouse) -> None:
     }
     assert {entry.strategy for entry in report} == {"recompute"}
     shop.create_view("days", "SELECT date, MIN(itemID) AS i, AVG(qty) AS q FROM pos GROUP BY date")
-    assert shop.history("days")[-1].report["details"]["parent"] == "SID_sales"
+    filled = shop.history("days")[-1].report["details"]
+    assert filled["parent"] == "SID_sales"
+    [summary] = [row for row in shop.status() if row.name == "SID_sales"]
+    assert filled["estimate"]["rows_read"] == summary.main_rows + summary.layer_rows
     assert shop.verify("days")
     shop.drop("days")
     verified(shop)

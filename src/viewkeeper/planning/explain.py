@@ -185,7 +185,7 @@ def _rounds(plans: Mapping[str, Relation]) -> str:
 def _sql_steps(title: str, plan: Relation) -> list[ExplainedStep]:
     """The SQL of a plan; what it uses twice is shown as a step of its own, as it is run."""
     parts, rest = shared(plan)
-    named = [ExplainedStep(f"Keep {part.name}", render(part.plan)) for part in parts]
+    named = [ExplainedStep(f"Name {part.name}", render(part.plan)) for part in parts]
     return [*named, ExplainedStep(title, render(rest))]
 
 

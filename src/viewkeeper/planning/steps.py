@@ -15,7 +15,7 @@ from viewkeeper.maintenance.id_diffs import Definition
 
 @dataclass(frozen=True)
 class Compute:
-    """Evaluates a plan once and keeps the result under a name.
+    """Gives a plan a name, under which later plans read its result.
 
     `counted`: its rows are written out, so that their number is known and steps that depend on
     nothing else can be left out when there are none. `flags` are columns of 0 and 1: where no row

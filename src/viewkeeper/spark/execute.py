@@ -214,7 +214,7 @@ class Execution:
         """The rows of the files behind a scan, without opening them."""
         new = self.draft.relations[scan.table]
         state = self.old.get(scan.table, new) if scan.at is State.OLD else new
-        return state.main_rows + state.overlay_rows
+        return state.stored_rows
 
     def write_main(self, relation: str, frame: DataFrame) -> None:
         """Writes a relation anew."""

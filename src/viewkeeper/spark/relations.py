@@ -79,7 +79,7 @@ def _adopt(engine: Engine, draft: Draft, name: str) -> int:
     state = draft.relations[name]
     files = [file for layer in state.overlay for file in layer.files]
     version = commit_main(engine.folder, state.folder, state.main_version, state.columns, files)
-    rows = state.main_rows + state.overlay_rows
+    rows = state.stored_rows
     draft.put(name, replace(state, main_version=version, main_rows=rows, overlay=()))
     return 0
 

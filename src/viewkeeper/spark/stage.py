@@ -203,11 +203,13 @@ class Stage:
         if not asked:
             return set()
         rows = self.engine.rows(self.engine.plan(rules.as_one_query(asked), self.frames), 1000)
-        found = [(asked[number], row) for number, row in rows]
-        wrong = [check for check in asked if check.kind != rules.COPIES_LEFT and check in dict(found)]
-        if wrong:
-            raise _error(wrong[0], [json.loads(row) for check, row in found if check is wrong[0]])
-        return {check.table for check, _ in found}
+        found: dict[int, list[str]] = {}
+        for number, row in rows:
+            found.setdefault(number, []).append(row)
+        for number, check in enumerate(asked):
+            if number in found and check.kind != rules.COPIES_LEFT:
+                raise _error(check, [json.loads(row) for row in found[number]])
+        return {asked[number].table for number in found}
 
     def _net(self, staged: Staged) -> Relation:
         frame = self.reader.layer_files(staged.state, staged.files)

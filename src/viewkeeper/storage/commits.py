@@ -35,6 +35,10 @@ class Entry:
     def relation(self, name: str) -> RelationState:
         return self.relations[name]
 
+    def report_on(self, view: str) -> Mapping[str, Any] | None:
+        """What this commit did to a view, if anything."""
+        return next((report for report in self.report.get("views", []) if report["view"] == view), None)
+
     def with_relation(self, name: str, state: RelationState | None) -> Entry:
         relations = dict(self.relations)
         if state is None:

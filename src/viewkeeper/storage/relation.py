@@ -196,6 +196,11 @@ class RelationState:
         return sum(layer.rows for layer in self.overlay)
 
     @property
+    def stored_rows(self) -> int:
+        """The rows of all files: what a read of the relation goes through."""
+        return self.main_rows + self.overlay_rows
+
+    @property
     def has_pending_deletes(self) -> bool:
         """Whether reading the bag without counts would need a merge."""
         return self.merge is None and not all(layer.only_inserts for layer in self.overlay)
