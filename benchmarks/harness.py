@@ -25,6 +25,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table as RichTable
 
+from viewkeeper.spark.session import COMPILED
+
 WIDTH = 160
 """Of a table that goes to a file."""
 
@@ -131,13 +133,14 @@ def seconds(work: Callable[[], Any]) -> float:
 
 @contextmanager
 def spark_session(memory: str = "2g", cores: int = 2) -> Iterator[SparkSession]:
-    """Vanilla local Spark, as the rival is measured on it too."""
+    """Local Spark; the rival is measured on it too."""
     builder = SparkSession.builder.master(f"local[{cores}]").appName("viewkeeper-bench")
     settings = {
         "spark.driver.memory": memory,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": str(2 * cores),
+        "spark.sql.codegen.cache.maxEntries": COMPILED,
     }
     session = builder.config(map=settings).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")

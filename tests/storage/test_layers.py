@@ -19,6 +19,7 @@ from viewkeeper.storage.layers import (
     layer_columns,
     merged,
     merged_bag,
+    merged_whole,
     replaced,
 )
 
@@ -62,9 +63,13 @@ TWO_KEYS = st.tuples(NUMBERS, st.none() | st.integers(0, 1))
 
 
 def merged_rows(key: Sequence[str], main: dict[Row, Group], layers: list[KeyedLayer]) -> Counter[Row]:
+    """What both readings of the same layers give: main touched where it must be, and as a whole."""
     leaves = DATABASE.keyed(key, main, layers)
     replacing = any(layer.replaces for layer in layers)
-    return DATABASE.rows(merged(*leaves, spec(key), columns(key), replacing))
+    whole = DATABASE.rows(merged_whole(*leaves, spec(key), columns(key), replacing))
+    if key:
+        assert DATABASE.rows(merged(*leaves, spec(key), columns(key), replacing)) == whole
+    return whole
 
 
 @cases(40)

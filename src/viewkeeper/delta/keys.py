@@ -27,6 +27,7 @@ from viewkeeper.algebra.relations import (
     JoinKind,
     Negate,
     Project,
+    Reference,
     Relation,
     Scan,
     State,
@@ -147,10 +148,15 @@ def _is_cheaper(bound: Relation, exact: Relation) -> bool:
 
 
 def _is_driven(rel: Relation) -> bool:
-    """Whether a set of keys is as small as some delta: the keys of a whole table bound nothing."""
+    """Whether a set of keys is as small as some delta: the keys of a whole table bound nothing.
+
+    What a plan refers to by name is a result of the same refresh, made of changes.
+    """
     match rel:
         case Scan():
             return rel.at is State.DELTA
+        case Reference():
+            return True
         case Join(kind=JoinKind.INNER | JoinKind.SEMI):
             return _is_driven(rel.left) or _is_driven(rel.right)
         case Join():

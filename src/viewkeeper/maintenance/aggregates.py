@@ -24,10 +24,11 @@ from viewkeeper.algebra.build import (
 )
 from viewkeeper.algebra.counts import plain
 from viewkeeper.algebra.expressions import Named, Scalar, column, equal, function, literal, not_, same
-from viewkeeper.algebra.relations import Bound, Distinct, JoinKind, Reference, Relation, Scan, State
+from viewkeeper.algebra.relations import Bound, JoinKind, Reference, Relation, Scan, State
 from viewkeeper.algebra.schema import Column
 from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState
 from viewkeeper.delta.functions import Kind
+from viewkeeper.delta.keys import mentioned
 from viewkeeper.delta.restrict import restrict_by
 from viewkeeper.delta.stored_aggregate import is_undetermined, merged, met, met_columns, old_of
 from viewkeeper.delta.summary_delta import full_state
@@ -103,7 +104,7 @@ def _met(stratum: Stratum, summary: Relation) -> Relation:
 
 def _near(stored: Relation, summary: Relation, state: AggregateState) -> Relation:
     """The stored groups that changed; they are few, so that no join moves the others."""
-    return matching(stored, Distinct(restricted_to(summary, state.keys))) if state.keys else stored
+    return matching(stored, mentioned(summary, state.keys)) if state.keys else stored
 
 
 def _keys(state: AggregateState, lost: Relation) -> Relation:

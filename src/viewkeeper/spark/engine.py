@@ -32,6 +32,9 @@ RESULTS = "results"
 SMALL = 200_000
 """A result of at most this many rows is written as one file."""
 
+ONE_TASK = 50_000
+"""So few rows are read by one task: what follows needs no shuffle, however many operators there are."""
+
 _FILE = r"((?:file:)?/[^\s'\"]+?\.parquet)"
 _GONE = r"(?:does not exist|is not a Parquet file|not found|FileNotFound|PATH_NOT_FOUND|FAILED_READ_FILE)"
 _MISSING = re.compile(rf"{_FILE}.*{_GONE}|{_GONE}.*?{_FILE}", re.S)
@@ -76,9 +79,10 @@ class Engine:
         paths = [self.folder.address(join(relation, file.path)) for file in files]
         with self.settings():
             try:
-                return self.spark.read.schema(ddl(columns)).parquet(*paths)
+                frame = self.spark.read.schema(ddl(columns)).parquet(*paths)
             except FAILURES as error:
                 raise translated(error) from error
+        return in_one_task(frame, sum(file.rows for file in files))
 
     def _check_sizes(self, relation: str, files: Sequence[DataFile]) -> None:
         """Spark takes a file of no bytes for one of no rows; the log knows better."""
@@ -161,11 +165,17 @@ class Engine:
     def local(self, table: pa.Table, columns: Sequence[Column]) -> DataFrame:
         """A DataFrame of rows that are on the driver; no action. Spark would stop at an empty chunk."""
         with self.settings():
-            return self.spark.createDataFrame(table.combine_chunks(), ddl(columns))
+            frame = self.spark.createDataFrame(table.combine_chunks(), ddl(columns))
+        return in_one_task(frame, table.num_rows)
 
     def count_action(self) -> None:
         with self._lock:
             self.actions += 1
+
+
+def in_one_task(frame: DataFrame, rows: int) -> DataFrame:
+    """The frame as one partition where it has few rows: joins and aggregates over it need no shuffle."""
+    return frame.coalesce(1) if rows <= ONE_TASK else frame
 
 
 def empty_frame(spark: SparkSession, columns: Sequence[Column]) -> DataFrame:

@@ -12,7 +12,7 @@ from viewkeeper.algebra.build import matching
 from viewkeeper.algebra.counts import weighted
 from viewkeeper.algebra.relations import Distinct, Negate, Reference, Relation, UnionAll
 from viewkeeper.algebra.schema import COUNT, Column, is_hidden
-from viewkeeper.spark.engine import Engine, counted
+from viewkeeper.spark.engine import ONE_TASK, Engine, counted, in_one_task
 from viewkeeper.storage import layers as merge
 from viewkeeper.storage.delta_log import main_files
 from viewkeeper.storage.footers import overlaps
@@ -57,9 +57,10 @@ class Reader:
             return main
         columns = layer_schema(state)
         layers = self._layers(state, state.overlay, columns)
-        plan = _keyed_plan(state, state.merge, [c.name for c in columns])
+        rows = main.rows + layers.rows
+        plan = _keyed_plan(state, state.merge, [c.name for c in columns], rows <= ONE_TASK)
         frame = self.engine.plan(plan, {"main": main.frame, "layers": layers.frame})
-        return Source(frame, main.rows + layers.rows)
+        return Source(in_one_task(frame, rows), rows)
 
     def counted(self, state: RelationState, ranges: Ranges | None = None) -> Source:
         """The relation as signed rows, with `__count`; a bag is not merged for it."""
@@ -79,7 +80,8 @@ class Reader:
         layers = self._layers(state, state.overlay, counted(state.columns), ranges)
         plan = merge.counted_bag(_leaf("main", state.names), _leaf("layers", (*state.names, COUNT)))
         frame = self.engine.plan(plan, {"main": main.frame, "layers": layers.frame})
-        return Source(frame, main.rows + layers.rows, counted=True)
+        rows = main.rows + layers.rows
+        return Source(in_one_task(frame, rows), rows, counted=True)
 
     def changes(self, old: RelationState, new: RelationState, layers: tuple[Layer, ...]) -> Source:
         """The signed rows that the layers made of `old` to become `new`, unconsolidated."""
@@ -120,7 +122,8 @@ class Reader:
         plan = _bag_plan(state, [_leaf(name, (*state.names, COUNT)) for name in sources])
         frames = {name: source.frame for name, source in sources.items()}
         frame = self.engine.plan(plan, {"main": main.frame, **frames})
-        return Source(frame, main.rows + sum(source.rows for source in sources.values()))
+        rows = main.rows + sum(source.rows for source in sources.values())
+        return Source(in_one_task(frame, rows), rows)
 
     def _identified_rows(self, state: RelationState) -> Source:
         """Files cannot be left out by their ranges: a diff may set any column."""
@@ -189,11 +192,13 @@ def layer_schema(state: RelationState) -> tuple[Column, ...]:
     return (*(column for column in state.columns if column.name in names), *order)
 
 
-def _keyed_plan(state: RelationState, spec: MergeSpec, columns: list[str]) -> Relation:
+def _keyed_plan(state: RelationState, spec: MergeSpec, columns: list[str], is_small: bool) -> Relation:
     leaves = _leaf("main", state.names), _leaf("layers", columns)
-    if spec.key and all(_replaces_all(layer) for layer in state.overlay):
-        return merge.replaced(*leaves, spec, state.columns, len(state.overlay) > 1)
     replacing = any(layer.replaces for layer in state.overlay)
+    if is_small or not spec.key:
+        return merge.merged_whole(*leaves, spec, state.columns, replacing)
+    if all(_replaces_all(layer) for layer in state.overlay):
+        return merge.replaced(*leaves, spec, state.columns, len(state.overlay) > 1)
     return merge.merged(*leaves, spec, state.columns, replacing)
 
 

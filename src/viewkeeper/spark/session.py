@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+_RULES = "org.apache.spark.sql.catalyst.optimizer"
+
 ENGINE_SETTINGS = {
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -16,7 +18,15 @@ ENGINE_SETTINGS = {
     "spark.sql.caseSensitive": "false",
     "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.leafNodeDefaultParallelism": "1",
+    # One partition stays one: Spark multiplies the sizes of joined tables, and would shuffle for fear of them.
+    "spark.sql.maxSinglePartitionBytes": f"{2**63 - 1}b",
+    # Plans place their semi-joins themselves; through unions Spark would push, and so plan, each several times.
+    "spark.sql.optimizer.excludedRules": f"{_RULES}.PushDownLeftSemiAntiJoin",
 }
+
+COMPILED = "3000"
+"""Of how many pieces of a plan Spark keeps the compiled code. Its own default, 100, is less than one refresh
+of a few views needs: the next would compile them all again."""
 
 _lock = threading.RLock()
 _depth = 0
@@ -34,6 +44,7 @@ def local_session() -> SparkSession:
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.codegen.cache.maxEntries", COMPILED)
         .config("spark.log.level", "ERROR")
     )
     return builder.getOrCreate()

@@ -153,16 +153,19 @@ def merged(
     `replacing`: some layer's rows stand instead of what came before them (`__replaces`), in the
     order of `__seq`; the rows of other layers merge with what came before.
     """
-    names = tuple(c.name for c in columns)
-    changes = restricted_to(layers, layer_columns(spec)) if replacing else _merging(layers, spec)
-    if not spec.key:
-        return _finished(
-            _combined(_with_main(main, changes, spec, replacing), spec, replacing), spec, columns
-        )
     keys = Distinct(restricted_to(layers, spec.key))
-    near = _with_main(_having(main, keys, JoinKind.SEMI), changes, spec, replacing)
-    untouched = restricted_to(_having(main, keys, JoinKind.ANTI), names)
-    return UnionAll((untouched, _finished(_combined(near, spec, replacing), spec, columns)))
+    near = _having(main, keys, JoinKind.SEMI)
+    untouched = restricted_to(_having(main, keys, JoinKind.ANTI), (c.name for c in columns))
+    return UnionAll((untouched, merged_whole(near, layers, spec, columns, replacing)))
+
+
+def merged_whole(
+    main: Relation, layers: Relation, spec: MergeSpec, columns: Sequence[Column], replacing: bool
+) -> Relation:
+    """The same where every row of main takes part: there are few, or there is one group."""
+    changes = restricted_to(layers, layer_columns(spec)) if replacing else _merging(layers, spec)
+    rows = _with_main(main, changes, spec, replacing)
+    return _finished(_combined(rows, spec, replacing), spec, columns)
 
 
 def replaced(
@@ -315,6 +318,7 @@ __all__ = [
     "layer_columns",
     "merged",
     "merged_bag",
+    "merged_whole",
     "parsed_expression",
     "replaced",
 ]
