@@ -18,6 +18,7 @@ from viewkeeper.maintenance.cubes import SummaryDelta
 from viewkeeper.maintenance.lattice.summary import Summary
 from viewkeeper.maintenance.strategy import Batch
 from viewkeeper.materialization import Anew, planned_anew
+from viewkeeper.planning.planner import require_strategy
 from viewkeeper.propagation import set_aside, take_over
 from viewkeeper.publish import publish
 from viewkeeper.refresh_view import refresh_view
@@ -120,6 +121,7 @@ def compute_views(
     names = tuple(names)
     taken = take_over(draft, with_ancestors(draft, names)) if policy != "full" else frozenset()
     order = with_ancestors(draft, names)
+    _check_strict(work, draft, order, policy)
     relevant = _relevant(work, draft, order, policy)
     members = _members(work, draft, order, policy, relevant) if use_lattice else ()
     deltas = planned(work, draft, members)
@@ -139,6 +141,19 @@ def compute_views(
         reports = _side_by_side(order, one, lambda name: anew.parent(name) or deltas.parent(name))
     work.progress("refresh", "", len(order), len(order))
     return reports
+
+
+def _check_strict(work: Workspace, draft: Draft, order: Sequence[ViewDefinition], policy: str | None) -> None:
+    """Strict views that no strategy can maintain fail before any work is done for them or for others.
+
+    What a view that is not refreshed yet will hand on is not known here: it is asked again when it is.
+    """
+    for definition in order:
+        if (policy or definition.policy) != "strict" or definition.name in draft.redefined:
+            continue
+        batch = batch_of(draft, definition, inputs_seen(work.log, definition))
+        if batch is not None and (batch.changes or any(t in draft.catalog.views for t in definition.tables)):
+            require_strategy(compiled(definition, draft.catalog), batch)
 
 
 def fold_views(work: Workspace, draft: Draft, reports: Iterable[ViewReport]) -> None:

@@ -424,6 +424,20 @@ def test_a_view_without_a_plan_is_recomputed_and_says_so(shop: vk.Warehouse) -> 
     assert shop.verify("v")
 
 
+def test_strict_refuses_before_it_works_for_other_views(shop: vk.Warehouse) -> None:
+    """A view that could be refreshed first, and one above it, cost nothing either."""
+    shop.create_view("a", "SELECT store, MIN(qty) AS q FROM pos GROUP BY store")
+    shop.create_view("b", "SELECT store FROM a WHERE q > 1")
+    shop.create_view("z", UNTRANSLATABLE, policy="strict")
+    insert(shop, "pos", (3, "z", 1))
+    before, actions = shop.version, shop._work.engine.actions
+    with pytest.raises(errors.CannotMaintain) as refused:
+        shop.refresh()
+    assert (refused.value.view, refused.value.code) == ("z", "untranslatable")
+    assert (shop.version, shop._work.engine.actions) == (before, actions)
+    assert {entry.view for entry in shop.refresh("a", "b")} == {"a", "b"}
+
+
 def test_lists_come_in_one_order(shop: vk.Warehouse) -> None:
     shop.create_view("lists", "SELECT store, COLLECT_LIST(qty) AS l, MODE(qty) AS m FROM pos GROUP BY store")
     insert(shop, "pos", (3, "z", 2), (3, "y", 1), (3, "z", 1), (3, "y", 2))

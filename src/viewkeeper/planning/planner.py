@@ -70,12 +70,13 @@ def choose(view: View, batch: Batch, policy: str, known: Calibration = UNKNOWN) 
     if checked_policy(policy) == "full":
         asked = Reason("policy-full", "The policy asks for recomputation.")
         return Choice(RECOMPUTE, asked, (), (_alternative(RECOMPUTE, view, batch, known),))
-    refusals = [(strategy, strategy.refuse(view, batch)) for strategy in candidates(view)]
-    rejected = tuple((strategy.name, reason) for strategy, reason in refusals if reason is not None)
-    accepted = [_alternative(s, view, batch, known) for s, reason in refusals if reason is None]
+    if policy == "strict":
+        require_strategy(view, batch)
+    able, rejected = _asked(view, batch)
     again = _alternative(RECOMPUTE, view, batch, known)
-    if not accepted:
-        return _fall_back(view, policy, rejected, again)
+    if not able:
+        return Choice(RECOMPUTE, _telling(rejected), rejected, (again,))
+    accepted = [_alternative(strategy, view, batch, known) for strategy in able]
     best = reduce(_better, accepted)
     if policy == view.asked == "auto" and _is_clearly_less(again.expected, best.expected):
         best, reason = (
@@ -110,17 +111,29 @@ def candidates(view: View) -> tuple[Strategy, ...]:
     return (asked,) if isinstance(view.by_ids, Definition) else (asked, *STRATEGIES)
 
 
-def _fall_back(
-    view: View, policy: str, rejected: tuple[tuple[str, Reason], ...], again: Alternative
-) -> Choice:
-    telling = [reason for _, reason in rejected if reason.code not in FOR_OTHER_VIEWS]
-    last = telling[-1] if telling else Reason("no-strategy", "No incremental strategy applies.")
-    if policy == "strict":
-        raise CannotMaintain(
-            f"{view.name} cannot be maintained incrementally.",
-            "\n".join(f"{name}: {reason}" for name, reason in rejected) or str(last),
-            "Use the policy incremental or auto, or change the view.",
-            view=view.name,
-            code=last.code,
-        )
-    return Choice(RECOMPUTE, last, rejected, (again,))
+def require_strategy(view: View, batch: Batch) -> None:
+    """Fails with every strategy's reason where none can maintain the view through the batch."""
+    able, rejected = _asked(view, batch)
+    if able:
+        return
+    last = _telling(rejected)
+    raise CannotMaintain(
+        f"{view.name} cannot be maintained incrementally.",
+        "\n".join(f"{name}: {reason}" for name, reason in rejected) or str(last),
+        "Use the policy incremental or auto, or change the view.",
+        view=view.name,
+        code=last.code,
+    )
+
+
+def _asked(view: View, batch: Batch) -> tuple[list[Strategy], tuple[tuple[str, Reason], ...]]:
+    """The strategies that can maintain the view through the batch, and why the others cannot."""
+    refusals = [(strategy, strategy.refuse(view, batch)) for strategy in candidates(view)]
+    able = [strategy for strategy, reason in refusals if reason is None]
+    return able, tuple((strategy.name, reason) for strategy, reason in refusals if reason is not None)
+
+
+def _telling(rejected: tuple[tuple[str, Reason], ...]) -> Reason:
+    """The refusal that says most about the view."""
+    found = [reason for _, reason in rejected if reason.code not in FOR_OTHER_VIEWS]
+    return found[-1] if found else Reason("no-strategy", "No incremental strategy applies.")

@@ -18,9 +18,9 @@ ENGINE_SETTINGS = {
     "spark.sql.caseSensitive": "false",
     "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.leafNodeDefaultParallelism": "1",
-    # One partition stays one: Spark multiplies the sizes of joined tables, and would shuffle for fear of them.
+    # One partition stays one: Spark multiplies sizes of joined tables, and would shuffle for fear of them.
     "spark.sql.maxSinglePartitionBytes": f"{2**63 - 1}b",
-    # Plans place their semi-joins themselves; through unions Spark would push, and so plan, each several times.
+    # Plans place their semi-joins themselves; through unions Spark would push, and plan, each several times.
     "spark.sql.optimizer.excludedRules": f"{_RULES}.PushDownLeftSemiAntiJoin",
 }
 

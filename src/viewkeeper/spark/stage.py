@@ -258,7 +258,7 @@ def check_loaded(engine: Engine, draft: Draft, schema: TableSchema, state: Relat
     asked = rules.load_checks(schema, loaded)
     for key in schema.foreign_keys:
         parents = loaded if key.table == schema.name else stage.after(key.table, {})
-        asked.append(rules.reference_check(schema, key, loaded, parents))
+        asked.append(rules.load_reference_check(schema, key, loaded, parents))
     stage.run(asked)
 
 

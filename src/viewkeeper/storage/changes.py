@@ -97,8 +97,8 @@ class Check:
 
 
 def missing_keys(table: str, current: Relation, keys: Relation) -> Check:
-    """Keys to be deleted or updated for which no row exists."""
-    other, names = apart(keys, restricted_to(current, keys.columns))
+    """Keys to be deleted or updated for which no row exists; of the table only these keys are compared."""
+    other, names = apart(keys, restricted_to(matching(current, keys), keys.columns))
     on = null_safe_match((name, names[name]) for name in keys.columns)
     return Check("missing", table, Join(keys, other, JoinKind.ANTI, on))
 
@@ -166,9 +166,23 @@ def _duplicate_check(schema: TableSchema, after: Relation) -> Check:
 
 def reference_check(schema: TableSchema, key: ForeignKey, net: Relation, parents: Relation) -> Check:
     """Inserted rows whose foreign key finds no row; a key with a NULL refers to nothing."""
+    own = _referring(net, key)
+    return _unreferenced(schema.name, own, key, _referred(parents, own, key))
+
+
+def load_reference_check(schema: TableSchema, key: ForeignKey, rows: Relation, parents: Relation) -> Check:
+    """The same of the first rows of a table, which may be more than those that they refer to."""
+    return _unreferenced(schema.name, _referring(rows, key), key, parents)
+
+
+def _referring(net: Relation, key: ForeignKey) -> Relation:
     inserted = Filter(weighted(net), exp.GT(this=column(COUNT), expression=literal(0)))
-    own = Distinct(restricted_to(_without_nulls(inserted, key.columns), key.columns))
-    return _unreferenced(schema.name, own, key, parents)
+    return Distinct(restricted_to(_without_nulls(inserted, key.columns), key.columns))
+
+
+def _referred(parents: Relation, own: Relation, key: ForeignKey) -> Relation:
+    """The rows that these few foreign keys refer to: no other is compared."""
+    return matching(parents, own, dict(zip(key.referenced, key.columns, strict=True)))
 
 
 def orphan_check(
@@ -179,7 +193,7 @@ def orphan_check(
     gone = Distinct(restricted_to(deleted, key.referenced))
     pairs = dict(zip(key.columns, key.referenced, strict=True))
     still = Distinct(restricted_to(plain(matching(children, gone, pairs)), key.columns))
-    return _unreferenced(schema.name, still, key, parents)
+    return _unreferenced(schema.name, still, key, _referred(parents, still, key))
 
 
 def _unreferenced(table: str, own: Relation, key: ForeignKey, parents: Relation) -> Check:
@@ -223,6 +237,7 @@ __all__ = [
     "Check",
     "as_one_query",
     "load_checks",
+    "load_reference_check",
     "missing_keys",
     "net_effect",
     "orphan_check",
