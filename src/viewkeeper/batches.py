@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from viewkeeper.catalog import ViewDefinition
 from viewkeeper.draft import Draft
 from viewkeeper.maintenance.strategy import Batch, TableChange
 from viewkeeper.spark.execute import layers_between
-from viewkeeper.storage.commits import WarehouseLog
+from viewkeeper.storage.commits import Entry, WarehouseLog
 from viewkeeper.storage.relation import Layer, RelationState
 
 
@@ -25,6 +26,17 @@ def inputs_seen(log: WarehouseLog, definition: ViewDefinition) -> dict[str, Rela
         if name in entry.relations:
             seen[name] = entry.relations[name]
     return seen
+
+
+def last_details(base: Entry, log: WarehouseLog, name: str) -> Mapping[str, Any]:
+    """What the last refresh of a view, or the propagation that is not taken over yet, told beside its cost."""
+    definition = base.catalog.views.get(name)
+    if definition is None or definition.published is None:
+        return {}
+    waiting = definition.propagated
+    versions = (definition.published,) if waiting is None else range(base.version, waiting, -1)
+    reports = (log.entry(version).report_on(name) for version in versions)
+    return next((report["details"] for report in reports if report is not None), {})
 
 
 def batch_of(draft: Draft, definition: ViewDefinition, old: Mapping[str, RelationState]) -> Batch | None:

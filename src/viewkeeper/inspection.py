@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from viewkeeper.algebra.counts import plain
-from viewkeeper.batches import batch_of, inputs_seen, storage_of
+from viewkeeper.batches import batch_of, inputs_seen, last_details, storage_of
 from viewkeeper.catalog import Catalog, ViewDefinition
 from viewkeeper.definitions import view_named
 from viewkeeper.draft import Draft
@@ -16,7 +16,7 @@ from viewkeeper.maintenance.strategy import TableChange
 from viewkeeper.planning.explain import Explanation, explanation
 from viewkeeper.planning.planner import choose
 from viewkeeper.refresh import stale_views
-from viewkeeper.refresh_view import calibration
+from viewkeeper.refresh_view import learned
 from viewkeeper.spark.compare import Difference, compare
 from viewkeeper.spark.execute import Execution
 from viewkeeper.spark.feed import change_feed
@@ -172,7 +172,7 @@ def explain(work: Workspace, view: str) -> Explanation:
     if pending is None or not pending.changes:
         all_changed = {table: TableChange(1, only_inserts=False) for table in definition.tables}
         pending = replace(storage_of(draft, definition, {}), changes=all_changed)
-    known = calibration(work.log, definition)
+    known = learned(last_details(entry, work.log, definition.name))
     compiled_view = compiled(definition, entry.catalog)
     choice = choose(compiled_view, pending, _lenient(definition.policy), known)
     return explanation(compiled_view, pending, choice, _last_report(work, definition))

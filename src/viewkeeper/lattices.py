@@ -1,7 +1,7 @@
 """The lattice of the summaries that are refreshed together: whose summary-delta comes from whose.
 
 Views that go through the same changes form a lattice (mumick97 section 5). Each takes its summary-delta
-from the cheapest parent, or from the changes themselves where no edge serves: where a dimension that the
+from the cheapest parent, or from the changes themselves: where that costs no more, where a dimension that the
 edge joins has changed, or where a declared hierarchy does not hold in the data.
 """
 
@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from math import ceil
 
 from viewkeeper.algebra.counts import plain
 from viewkeeper.algebra.relations import Reference, Relation
+from viewkeeper.batches import last_details
 from viewkeeper.catalog import Catalog
 from viewkeeper.delta.summary_delta import summary_columns
 from viewkeeper.draft import Draft
@@ -31,6 +33,13 @@ from viewkeeper.storage.commits import Entry
 from viewkeeper.storage.relation import RelationState
 from viewkeeper.views import compiled
 from viewkeeper.workspace import Workspace
+
+DELTA_SIZE = "summary_delta"
+"""In the report on a view: how many rows its summary-delta had, for how many changes."""
+
+WAITING = 20_000
+"""Rows that a view must save to wait for its parent's summary-delta: for fewer, all views are faster side by
+side (docs/performance.md)."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +123,8 @@ def planned(work: Workspace, draft: Draft, members: Iterable[Member]) -> Deltas:
         return unchanged and _same_past(parent, child) and keeps_promises(work, draft, edge)
 
     usable = Lattice(nodes.views, tuple(edge for edge in nodes.edges if serves(edge)))
-    choices = choose_for_deltas(usable, statistics(draft, known.values()), Changes(frozenset()))
+    statistics = _statistics(work, draft, known.values())
+    choices = choose_for_deltas(usable, statistics, Changes(frozenset()), WAITING)
     edges = {choice.view.name: choice.edge for choice in choices if choice.edge is not None}
     return Deltas(edges, known)
 
@@ -124,10 +134,23 @@ def _same_past(parent: Member, child: Member) -> bool:
     return all(parent.old[table] == child.old[table] for table in parent.old.keys() & child.old.keys())
 
 
-def statistics(draft: Draft, members: Iterable[Member]) -> Statistics:
-    """Sizes of tables and views, and how many rows of the tables changed."""
-    changes = {name: c.rows for member in members for name, c in member.batch.changes.items()}
-    return Statistics(sizes(draft.relations), changes)
+def _statistics(work: Workspace, draft: Draft, members: Iterable[Member]) -> Statistics:
+    """Sizes of tables and views, how many rows of the tables changed, and how many groups that will touch."""
+    rows: dict[str, int] = {}
+    for member in members:
+        changes = {name: change.rows for name, change in member.batch.changes.items()}
+        earlier = last_details(draft.base, work.log, member.view.name)
+        touched = groups_touched(earlier.get(DELTA_SIZE), sum(changes.values()))
+        rows |= changes if touched is None else {**changes, member.view.name: touched}
+    return Statistics(sizes(draft.relations), rows)
+
+
+def groups_touched(earlier: Mapping[str, int] | None, changes: int) -> int | None:
+    """The groups that so many changes touch, as far as an earlier refresh tells: more may touch more, and
+    fewer as many."""
+    if not earlier or not earlier["changes"]:
+        return None
+    return min(changes, ceil(earlier["rows"] * max(1.0, changes / earlier["changes"])))
 
 
 def sizes(relations: Mapping[str, RelationState]) -> dict[str, int]:

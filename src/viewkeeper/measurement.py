@@ -10,7 +10,7 @@ import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from viewkeeper.batches import batch_of, inputs_seen
+from viewkeeper.batches import batch_of, inputs_seen, last_details
 from viewkeeper.catalog import ViewDefinition
 from viewkeeper.definitions import view_named
 from viewkeeper.draft import Draft
@@ -18,7 +18,7 @@ from viewkeeper.inspection import history
 from viewkeeper.planning.cost import Estimate
 from viewkeeper.planning.planner import Alternative, choose
 from viewkeeper.refresh import compute_views
-from viewkeeper.refresh_view import calibration
+from viewkeeper.refresh_view import learned
 from viewkeeper.spark.execute import Execution
 from viewkeeper.storage.commits import Entry
 from viewkeeper.views import compiled
@@ -76,9 +76,8 @@ def measured(work: Workspace, name: str) -> Measurement | None:
     if batch is None or not batch.changes:
         return None
     started = time.perf_counter()
-    choice = choose(
-        compiled(definition, before.catalog), batch, definition.policy, calibration(work.log, definition)
-    )
+    known = learned(last_details(before, work.log, definition.name))
+    choice = choose(compiled(definition, before.catalog), batch, definition.policy, known)
     planning = time.perf_counter() - started
     results = [
         Measured(

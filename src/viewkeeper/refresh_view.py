@@ -5,19 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
-from viewkeeper.batches import batch_of, batch_since_redefined, inputs_seen, storage_of
+from viewkeeper.batches import batch_of, batch_since_redefined, inputs_seen, last_details, storage_of
 from viewkeeper.catalog import ViewDefinition
 from viewkeeper.draft import Draft
-from viewkeeper.lattices import Deltas
+from viewkeeper.lattices import DELTA_SIZE, Deltas
 from viewkeeper.maintenance.cubes import SummaryDelta
 from viewkeeper.maintenance.strategy import Batch, View
 from viewkeeper.materialization import Anew
 from viewkeeper.planning.calibration import Calibration
-from viewkeeper.planning.planner import Choice, choose
+from viewkeeper.planning.planner import RECOMPUTE, Choice, choose
 from viewkeeper.report import Reason, ViewReport
 from viewkeeper.spark.execute import Execution
-from viewkeeper.storage.commits import WarehouseLog
 from viewkeeper.storage.relation import RelationState
 from viewkeeper.views import compiled
 from viewkeeper.workspace import Workspace
@@ -25,6 +25,13 @@ from viewkeeper.workspace import Workspace
 UNCHANGED = Reason("unchanged", "Nothing that the view reads has changed.")
 FIRST_FILL = Reason("first-fill", "The view is filled for the first time.")
 IRRELEVANT = Reason("irrelevant", "No change of what the view reads can matter to it.")
+
+
+LEARNED = "learned"
+"""In the report on a view: how far the model was off."""
+
+LASTING = (LEARNED, DELTA_SIZE)
+"""What a report hands on from the one before it where nothing was to be done."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +69,12 @@ def refresh_view(
     anew: Anew,
 ) -> ViewReport:
     """Brings one view to the draft's state of the base tables, by the cheapest way that the policy allows."""
-    started, known = time.perf_counter(), calibration(work.log, draft.base.catalog.views.get(definition.name))
+    started, earlier = time.perf_counter(), last_details(draft.base, work.log, definition.name)
+    known = learned(earlier)
     task = _task(work, draft, definition, relevant)
     if task.is_idle and policy != "full":
         _publish_position(draft, definition)
-        return _nothing_to_do(task, known, time.perf_counter() - started)
+        return _nothing_to_do(task, earlier, time.perf_counter() - started)
     batch, choice = _chosen(draft, definition, task, policy, deltas, anew, known)
     own = {name: draft.relations[name] for name in (*definition.state, definition.name)}
     execution = Execution(work.engine, draft, {**task.old, **own}, progress=_told(work, definition.name))
@@ -108,10 +116,10 @@ def _from_parent(draft: Draft, batch: Batch, name: str, anew: Anew) -> Batch:
     return replace(batch, anew=anew.state(name, batch.counted), sizes=sizes)
 
 
-def _nothing_to_do(task: _Task, known: Calibration, seconds: float) -> ViewReport:
+def _nothing_to_do(task: _Task, earlier: Mapping[str, Any], seconds: float) -> ViewReport:
     assert task.batch is not None
     dropped = task.batch.rows_dropped
-    details = {"rows_dropped": dropped, "learned": dict(known.factors)}
+    details = {"rows_dropped": dropped, **{name: earlier[name] for name in LASTING if name in earlier}}
     return ViewReport(task.view.name, "none", IRRELEVANT if dropped else UNCHANGED, 0, 0, seconds, details)
 
 
@@ -125,7 +133,9 @@ def _report(
     seconds: float,
 ) -> ViewReport:
     """What was done and why, what it was expected to cost, and what is learned from it."""
-    learned = known.after(choice.strategy.name, choice.taken.model, seconds)
+    now_known = known.after(choice.strategy.name, choice.taken.model, seconds)
+    anew = choice.strategy is RECOMPUTE
+    changes = 0 if anew else sum(change.rows for change in batch.changes.values())
     return ViewReport(
         name,
         choice.strategy.name,
@@ -143,17 +153,18 @@ def _report(
             "estimate": choice.taken.expected.to_dict(),
             "alternatives": {one.strategy.name: one.expected.to_dict() for one in choice.alternatives},
             "rejected": {strategy: reason.code for strategy, reason in choice.rejected},
-            "learned": dict(learned.factors),
+            LEARNED: dict(now_known.factors),
+            DELTA_SIZE: {
+                "rows": execution.rows_written,
+                "changes": 0 if choice.strategy is RECOMPUTE else changes,
+            },
         },
     )
 
 
-def calibration(log: WarehouseLog, definition: ViewDefinition | None) -> Calibration:
-    """What the refreshes of a view, as committed, have taught so far: the report of the last one tells."""
-    if definition is None or definition.published is None:
-        return Calibration()
-    last = log.entry(definition.published).report_on(definition.name)
-    return Calibration(last["details"].get("learned", {})) if last else Calibration()
+def learned(earlier: Mapping[str, Any]) -> Calibration:
+    """What the refreshes of a view have taught so far: the report of the last one tells."""
+    return Calibration(earlier.get(LEARNED, {}))
 
 
 def _parent(name: str, batch: Batch, deltas: Deltas, anew: Anew) -> str | None:

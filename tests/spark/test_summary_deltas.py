@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import viewkeeper as vk
+from viewkeeper import lattices
 from viewkeeper.demo.retail import TABLES, VIEWS
 
 DAY = datetime.date(2024, 1, 1)
@@ -162,6 +163,23 @@ def test_a_stale_view_answers_only_where_that_is_allowed(shop: vk.Warehouse) -> 
     assert sorted(shop.sql(REGIONS).collect()) != before
     assert shop.explain_query(REGIONS, allow_stale=True).view == "sR_sales"
     assert sorted(shop.sql(REGIONS, allow_stale=True).collect()) == before
+
+
+def test_a_view_waits_for_its_parent_only_where_that_saves_rows(
+    shop: vk.Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a summary-delta saves is known from the one before it, also where that was propagated."""
+    monkeypatch.setattr(lattices, "WAITING", 5)
+    shop.refresh()
+    few, many = [(1, 1, DAY, 2, 5)] * 4, [(1, 1, DAY, 2, 5)] * 40
+    found = []
+    for rows in (many, many, few, many):
+        with shop.transaction() as t:
+            t.insert("pos", rows)
+        found.append(parents(shop.propagate())["SiC_sales"])
+        shop.refresh()
+    assert found[1:] == ["SID_sales", None, "SID_sales"]
+    verified(shop)
 
 
 def test_recomputation_goes_through_the_lattice(shop: vk.Warehouse) -> None:

@@ -4,9 +4,11 @@
                       + where that dimension changed, the stored v1, which stands in for the fact table
     cost(base → v) =  changed rows, joins likewise; + the fact table where a dimension changed
 
-Rows of summary-deltas are those measured before, or estimated: never more than the changes, the stored
-view, or the product of the distinct values of the group-by columns. The choice for one node does not
-change the cost of another, so that the cheapest edge into each node gives the cheapest plan.
+A child waits for its parent's summary-delta, while the changes themselves are there from the start: `waiting`
+says how many rows it must save for that. Rows of summary-deltas are those measured before, or estimated:
+never more than the changes, the stored view, or the product of the distinct values of the group-by columns.
+The choice for one node does not change the cost of another, so that the cheapest edge into each node gives
+the cheapest plan.
 """
 
 from __future__ import annotations
@@ -67,14 +69,16 @@ class Choice:
         return self.edge.parent.name if self.edge else None
 
 
-def choose_for_deltas(nodes: Lattice, known: Statistics, changes: Batch) -> tuple[Choice, ...]:
+def choose_for_deltas(
+    nodes: Lattice, known: Statistics, changes: Batch, waiting: int = 0
+) -> tuple[Choice, ...]:
     """The D-lattice: for every node, parents first, the cheapest way to its summary-delta."""
 
     def by_edge(edge: Edge) -> float:
         dimensions = [join.dimension for join in edge.joins]
         cost = _cost(known.summary_delta(edge.parent), dimensions, known)
         touched = sum(d.table in changes.changed for d in dimensions)
-        return cost + touched * known.size(edge.parent.name)
+        return cost + waiting + touched * known.size(edge.parent.name)
 
     def from_base(view: CubeView) -> float:
         cost = _cost(known.changes(view), view.dimensions, known)
