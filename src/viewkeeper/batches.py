@@ -29,7 +29,7 @@ def inputs_seen(log: WarehouseLog, definition: ViewDefinition) -> dict[str, Rela
 
 
 def last_details(base: Entry, log: WarehouseLog, name: str) -> Mapping[str, Any]:
-    """What the last refresh of a view, or the propagation that is not taken over yet, told beside its cost."""
+    """What the last refresh of a view, or the propagation that is not taken over yet, told."""
     definition = base.catalog.views.get(name)
     if definition is None or definition.published is None:
         return {}

@@ -100,7 +100,7 @@ def narrate(wh: Warehouse, rows: int, day: retail.Day, steps: Steps, report: Any
     out.print(f"\n[bold]A retail warehouse[/] of {rows:,} sales, four summary tables, one day of changes:")
     out.print(f"{inserted}, {day.taken_back:,} deleted.\n")
     steps.show()
-    out.print("[bold]The lattice of the views[/]: ┗━ where each one's summary-delta comes from")
+    out.print("[bold]The lattice of the views[/]: ┗━ what each one derives from at the least cost")
     out.print(str(wh.lattice()), markup=False)
     out.print("\n[bold]What the refresh did[/]")
     print_report(report)
