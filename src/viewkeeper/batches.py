@@ -33,9 +33,10 @@ def last_details(base: Entry, log: WarehouseLog, name: str) -> Mapping[str, Any]
     definition = base.catalog.views.get(name)
     if definition is None or definition.published is None:
         return {}
-    waiting = definition.propagated
-    versions = (definition.published,) if waiting is None else range(base.version, waiting, -1)
-    reports = (log.entry(version).report_on(name) for version in versions)
+    versions = [definition.published]
+    if definition.propagated is not None:
+        versions += [version for version in log.versions() if definition.propagated < version <= base.version]
+    reports = (log.entry(version).report_on(name) for version in reversed(versions))
     return next((report["details"] for report in reports if report is not None), {})
 
 

@@ -134,8 +134,8 @@ def _report(
 ) -> ViewReport:
     """What was done and why, what it was expected to cost, and what is learned from it."""
     now_known = known.after(choice.strategy.name, choice.taken.model, seconds)
-    anew = choice.strategy is RECOMPUTE
-    changes = 0 if anew else sum(change.rows for change in batch.changes.values())
+    is_anew = choice.strategy is RECOMPUTE
+    changes = 0 if is_anew else sum(change.rows for change in batch.changes.values())
     return ViewReport(
         name,
         choice.strategy.name,
@@ -154,10 +154,7 @@ def _report(
             "alternatives": {one.strategy.name: one.expected.to_dict() for one in choice.alternatives},
             "rejected": {strategy: reason.code for strategy, reason in choice.rejected},
             LEARNED: dict(now_known.factors),
-            DELTA_SIZE: {
-                "rows": execution.rows_written,
-                "changes": 0 if choice.strategy is RECOMPUTE else changes,
-            },
+            DELTA_SIZE: {"rows": execution.rows_written, "changes": changes},
         },
     )
 

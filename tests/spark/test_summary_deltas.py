@@ -133,6 +133,18 @@ def test_what_was_propagated_is_the_start_of_what_comes_after(shop: vk.Warehouse
     verified(shop)
 
 
+def test_what_was_propagated_is_taken_over_after_its_report_is_gone(shop: vk.Warehouse) -> None:
+    with shop.transaction() as t:
+        t.insert("pos", [(1, 1, DAY, 2, 5)])
+    shop.propagate()
+    for number in range(3):
+        with shop.transaction() as t:
+            t.insert("items", [(100 + number, "new", "category 1", 1)])
+    shop.vacuum(keep=1)
+    assert {entry.view for entry in shop.refresh()} == set(VIEWS)
+    verified(shop)
+
+
 REGIONS = "SELECT region, SUM(qty) AS q, COUNT(*) FROM pos JOIN stores USING (storeID) GROUP BY region"
 QUERIES = {
     REGIONS: "sR_sales",
