@@ -70,9 +70,9 @@ def choose(view: View, batch: Batch, policy: str, known: Calibration = UNKNOWN) 
     if checked_policy(policy) == "full":
         asked = Reason("policy-full", "The policy asks for recomputation.")
         return Choice(RECOMPUTE, asked, (), (_alternative(RECOMPUTE, view, batch, known),))
-    if policy == "strict":
-        require_strategy(view, batch)
     able, rejected = _asked(view, batch)
+    if not able and policy == "strict":
+        raise _cannot_maintain(view, rejected)
     again = _alternative(RECOMPUTE, view, batch, known)
     if not able:
         return Choice(RECOMPUTE, _telling(rejected), rejected, (again,))
@@ -114,10 +114,13 @@ def candidates(view: View) -> tuple[Strategy, ...]:
 def require_strategy(view: View, batch: Batch) -> None:
     """Fails with every strategy's reason where none can maintain the view through the batch."""
     able, rejected = _asked(view, batch)
-    if able:
-        return
+    if not able:
+        raise _cannot_maintain(view, rejected)
+
+
+def _cannot_maintain(view: View, rejected: tuple[tuple[str, Reason], ...]) -> CannotMaintain:
     last = _telling(rejected)
-    raise CannotMaintain(
+    return CannotMaintain(
         f"{view.name} cannot be maintained incrementally.",
         "\n".join(f"{name}: {reason}" for name, reason in rejected) or str(last),
         "Use the policy incremental or auto, or change the view.",

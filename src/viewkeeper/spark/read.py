@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -57,10 +57,9 @@ class Reader:
             return main
         columns = layer_schema(state)
         layers = self._layers(state, state.overlay, columns)
-        rows = main.rows + layers.rows
-        plan = _keyed_plan(state, state.merge, [c.name for c in columns], rows <= ONE_TASK)
-        frame = self.engine.plan(plan, {"main": main.frame, "layers": layers.frame})
-        return Source(in_one_task(frame, rows), rows)
+        is_small = main.rows + layers.rows <= ONE_TASK
+        plan = _keyed_plan(state, state.merge, [c.name for c in columns], is_small)
+        return self._merged(plan, {"main": main, "layers": layers})
 
     def counted(self, state: RelationState, ranges: Ranges | None = None) -> Source:
         """The relation as signed rows, with `__count`; a bag is not merged for it."""
@@ -79,9 +78,7 @@ class Reader:
         main = self._main(state, ranges)
         layers = self._layers(state, state.overlay, counted(state.columns), ranges)
         plan = merge.counted_bag(_leaf("main", state.names), _leaf("layers", (*state.names, COUNT)))
-        frame = self.engine.plan(plan, {"main": main.frame, "layers": layers.frame})
-        rows = main.rows + layers.rows
-        return Source(in_one_task(frame, rows), rows, counted=True)
+        return replace(self._merged(plan, {"main": main, "layers": layers}), counted=True)
 
     def changes(self, old: RelationState, new: RelationState, layers: tuple[Layer, ...]) -> Source:
         """The signed rows that the layers made of `old` to become `new`, unconsolidated."""
@@ -120,9 +117,12 @@ class Reader:
             for number, group in enumerate(groups)
         }
         plan = _bag_plan(state, [_leaf(name, (*state.names, COUNT)) for name in sources])
-        frames = {name: source.frame for name, source in sources.items()}
-        frame = self.engine.plan(plan, {"main": main.frame, **frames})
-        rows = main.rows + sum(source.rows for source in sources.values())
+        return self._merged(plan, {"main": main, **sources})
+
+    def _merged(self, plan: Relation, sources: Mapping[str, Source]) -> Source:
+        """A plan over main and layers; where they have few rows, their result is one partition too."""
+        frame = self.engine.plan(plan, {name: source.frame for name, source in sources.items()})
+        rows = sum(source.rows for source in sources.values())
         return Source(in_one_task(frame, rows), rows)
 
     def _identified_rows(self, state: RelationState) -> Source:
