@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict, dataclass
+from statistics import median
 from typing import Any
 
 from viewkeeper.batches import batch_of, inputs_seen, last_details
@@ -61,8 +62,11 @@ class Measurement:
         return {**asdict(self), "ratio": self.ratio}
 
 
-def measured(work: Workspace, name: str) -> Measurement | None:
-    """Runs every strategy that could refresh the view; None where no retained version has a batch for it."""
+def measured(work: Workspace, name: str, repeat: int = 1) -> Measurement | None:
+    """Runs every strategy that could refresh the view; None where no retained version has a batch for it.
+
+    They run in turn, `repeat` times, and the medians are told.
+    """
     latest = work.log.latest()
     view = view_named(latest.catalog, name)
     before = _before_last_refresh(work, latest, view)
@@ -79,14 +83,10 @@ def measured(work: Workspace, name: str) -> Measurement | None:
     known = learned(last_details(before, work.log, definition.name))
     choice = choose(compiled(definition, before.catalog), batch, definition.policy, known)
     planning = time.perf_counter() - started
+    rounds = [[_run(work, ready, definition, one) for one in choice.alternatives] for _ in range(repeat)]
     results = [
-        Measured(
-            one.strategy.name,
-            one.expected,
-            planning + _run(work, ready, definition, one),
-            one is choice.taken,
-        )
-        for one in choice.alternatives
+        Measured(one.strategy.name, one.expected, planning + median(times), one is choice.taken)
+        for one, times in zip(choice.alternatives, zip(*rounds, strict=True), strict=True)
     ]
     return Measurement(view.name, before.version, planning, tuple(results))
 

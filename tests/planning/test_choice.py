@@ -124,6 +124,25 @@ def test_a_view_of_few_groups_without_state_is_recomputed_soon() -> None:
     assert choose(medians, few, "auto").strategy is not RECOMPUTE
 
 
+@pytest.mark.parametrize(("part", "recomputed"), [(0.4, False), (0.6, True)])
+def test_where_an_input_changed_much_the_least_advantage_decides(part: float, recomputed: bool) -> None:
+    """Both strategies are expected to take the same time, but for a hair."""
+    changed, sums = batch(int(part * ROWS)), view(QUERIES["sums"])
+    own, again = (
+        choose(sums, changed, "auto").alternatives[0],
+        estimate(RECOMPUTE.plan(sums, changed), sums, changed),
+    )
+    factor = 0.999 * own.model.seconds / again.seconds
+    known = Calibration({"summary-delta": 1.0, "counting": 1.0, "recompute": factor})
+    assert (choose(sums, changed, "auto", known).strategy is RECOMPUTE) == recomputed
+
+
+def test_of_a_small_table_all_may_change_and_the_change_is_still_propagated() -> None:
+    tiny = replace(batch(100), sizes={"sales": 100, "v": 10})
+    choice = choose(view(QUERIES["sums"]), tiny, "auto", Calibration({"recompute": 0.5}))
+    assert choice.strategy is not RECOMPUTE
+
+
 def test_what_a_view_has_cost_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibration, "BOUNDS", (0.01, 100.0))
     changed, joined = batch(100_000), view(QUERIES["join"])

@@ -33,6 +33,12 @@ NOISE = 0.5
 """Recomputation is chosen where it is expected to take this part of the time, less half a second. It breaks
 the chain of changes that views above live on, and smaller differences are within a busy machine's noise."""
 
+MUCH = 0.5
+MANY = 100_000
+"""Where an input changed by this part of its rows (an updated row is two changes) and by that many, so that
+fixed costs decide nothing, recomputation is chosen as soon as it is expected to take less: the chain of
+changes is then about as long as what it leads to."""
+
 
 @dataclass(frozen=True)
 class Alternative:
@@ -78,7 +84,7 @@ def choose(view: View, batch: Batch, policy: str, known: Calibration = UNKNOWN) 
         return Choice(RECOMPUTE, _telling(rejected), rejected, (again,))
     accepted = [_alternative(strategy, view, batch, known) for strategy in able]
     best = reduce(_better, accepted)
-    if policy == view.asked == "auto" and _is_clearly_less(again.expected, best.expected):
+    if policy == view.asked == "auto" and _should_recompute(again.expected, best.expected, batch):
         best, reason = (
             again,
             Reason("cheaper", f"So much changed that recomputing costs less than {best.strategy.name}."),
@@ -97,6 +103,14 @@ def _alternative(strategy: Strategy, view: View, batch: Batch, known: Calibratio
 def _better(first: Alternative, second: Alternative) -> Alternative:
     """The earlier one in the list of strategies, unless the other is clearly cheaper."""
     return second if _is_clearly_less(second.expected, first.expected) else first
+
+
+def _should_recompute(again: Estimate, best: Estimate, batch: Batch) -> bool:
+    if any(
+        change.rows >= max(MANY, MUCH * batch.sizes.get(name, 0)) for name, change in batch.changes.items()
+    ):
+        return again.seconds < best.seconds
+    return _is_clearly_less(again, best)
 
 
 def _is_clearly_less(this: Estimate, other: Estimate) -> bool:
