@@ -216,7 +216,7 @@ def _refreshed(wh: Warehouse, view: str, strategy: str) -> Cost:
     reads = {name: rows for name, rows in entry.details["reads"].items() if not name.endswith("__delta")}
     base = sum(rows for name, rows in reads.items() if name.removesuffix("__old") in tables)
     state = sum(reads.values()) - base
-    return Cost(report.refresh_seconds, base, state, entry.rows_written, report.actions)
+    return Cost(report.seconds, base, state, entry.rows_written, report.actions)
 
 
 def _middle(costs: Sequence[Cost]) -> Cost:
