@@ -12,7 +12,7 @@ from typing import Any
 from viewkeeper.algebra.relations import Reference, Relation
 from viewkeeper.draft import Draft
 from viewkeeper.errors import ViewkeeperError
-from viewkeeper.lattices import keeps_promises, sizes, summaries
+from viewkeeper.lattices import keeps_promises, sizes, stored_nodes
 from viewkeeper.maintenance.lattice.answer import Answer, answer
 from viewkeeper.maintenance.lattice.choose import Statistics
 from viewkeeper.maintenance.lattice.cube_view import CubeView, Refusal
@@ -56,9 +56,10 @@ class QueryExplanation:
 
 @dataclass(frozen=True)
 class _Found:
-    """A view that answers, the plan over its stored rows, and the state that it shows."""
+    """The summary that answers, which relation stores it, the plan over its rows, the state that it shows."""
 
     answer: Answer
+    relation: str
     plan: Relation
     state: Draft
 
@@ -80,9 +81,8 @@ def answered(work: Workspace, sql: str, entry: Entry, plain_answer: DataFrame, s
     if isinstance(found, Refusal):
         return plain_answer
     execution = Execution(work.engine, found.state, {})
-    name = found.answer.view.name
-    source = work.reader.rows(found.state.relations[name])
-    execution.supply(name, source.frame, source.rows)
+    source = work.reader.rows(found.state.relations[found.relation])
+    execution.supply(found.relation, source.frame, source.rows)
     return execution.shaped(found.plan, plain_answer)
 
 
@@ -94,31 +94,35 @@ def _answer(
     if isinstance(query, Refusal):
         return query, ()
     behind = set(stale_views(work, entry))
-    known = summaries(entry.catalog)
-    old = [name for name in known if name in behind and (not stale or not _is_filled(entry, name))]
-    usable = {name: summary for name, summary in known.items() if name not in old}
-    unfit = tuple((name, Reason("stale", f"{name} is not up to date.")) for name in old)
-    drafts = {name: Draft(_seen_by(work, entry, name), "query") for name in usable}
+    known = stored_nodes(entry.catalog)
+    old = {
+        n.view for n in known.values() if n.view in behind and (not stale or not _is_filled(entry, n.view))
+    }
+    usable = {node.title: node for node in known.values() if node.view not in old}
+    unfit = tuple((name, Reason("stale", f"{name} is not up to date.")) for name in sorted(old))
+    drafts = {name: Draft(_seen_by(work, entry, node.view), "query") for name, node in usable.items()}
 
     def stored(cube: CubeView) -> Relation:
-        summary = usable[cube.name]
-        return summary.as_pieces(Reference(cube.name, summary.state.columns))
+        node = usable[cube.name]
+        return node.summary.as_pieces(Reference(node.name, node.summary.state.columns))
 
+    rows = sizes(entry.relations)
+    statistics = Statistics({**rows, **{title: rows[node.name] for title, node in usable.items()}})
     found = answer(
         query,
-        (summary.cube for summary in usable.values()),
+        (node.summary.cube.renamed(title) for title, node in usable.items()),
         stored,
-        Statistics(sizes(entry.relations)),
+        statistics,
         lambda edge: keeps_promises(work, drafts[edge.parent.name], edge),
     )
     if isinstance(found, Refusal):
         return found, unfit
-    if found.cost > Statistics(sizes(entry.relations)).size(query.fact.name):
+    if found.cost > statistics.size(query.fact.name):
         return Refusal("costly", f"reading {query.fact.name} itself costs less than {found.view.name}"), unfit
     draft = drafts[found.view.name]
     counted = frozenset(name for name, state in draft.relations.items() if state.has_pending_deletes)
     plan = visible(query, edge_query(stored_edge(found.edge, counted), stored(found.view)))
-    return _Found(found, plan, draft), unfit
+    return _Found(found, usable[found.view.name].name, plan, draft), unfit
 
 
 def _as_cube(sql: str, entry: Entry) -> CubeView | Refusal:

@@ -20,9 +20,11 @@ class ViewDefinition:
     `position` is the version of the base tables that the stored rows are the answer for, and
     `published` the version in which they were published; both None before the view is filled.
     `propagated` is the version of the base tables that a next state, not yet published, is for.
-    `state` names the hidden relations that its maintenance needs. The text of a Datalog view, also in
-    `sql`, has the rules of all predicates that are defined together with it; `predicates` gives the
-    columns of each.
+    `state` names the hidden relations that its maintenance needs. `above` names the summary that a summary
+    is defined over, where it is kept as one over the base tables, which are then its `tables`. `hidden` are
+    expressions that a summary stores beside its columns, so that others derive from it. The text of a
+    Datalog view, also in `sql`, has the rules of all predicates that are defined together with it;
+    `predicates` gives the columns of each.
     """
 
     name: str
@@ -38,6 +40,13 @@ class ViewDefinition:
     language: str = "sql"
     predicates: tuple[tuple[str, tuple[str, ...]], ...] = ()
     propagated: int | None = None
+    above: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The tables and views that its text names, and those that it is maintained from."""
+        return (*self.above, *self.tables)
 
     @property
     def schema(self) -> TableSchema:
@@ -58,6 +67,8 @@ class ViewDefinition:
             "language": self.language,
             "predicates": [[name, list(columns)] for name, columns in self.predicates],
             "propagated": self.propagated,
+            "above": list(self.above),
+            "hidden": list(self.hidden),
         }
 
     @staticmethod
@@ -76,6 +87,8 @@ class ViewDefinition:
             language=data.get("language", "sql"),
             predicates=tuple((name, tuple(columns)) for name, columns in data.get("predicates", ())),
             propagated=data.get("propagated"),
+            above=tuple(data.get("above", ())),
+            hidden=tuple(data.get("hidden", ())),
         )
 
 
@@ -121,7 +134,7 @@ class Catalog:
 
     def dependents(self, name: str) -> tuple[str, ...]:
         """The views that read a relation directly."""
-        return tuple(view.name for view in self.views.values() if name in view.tables)
+        return tuple(view.name for view in self.views.values() if name in view.reads)
 
     def in_order(self) -> tuple[ViewDefinition, ...]:
         """Every view after the views that it reads."""
@@ -130,7 +143,7 @@ class Catalog:
         def visit(view: ViewDefinition) -> None:
             if view.name in done:
                 return
-            for table in view.tables:
+            for table in view.reads:
                 if table in self.views:
                     visit(self.views[table])
             done[view.name] = view

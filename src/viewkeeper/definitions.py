@@ -18,6 +18,7 @@ from viewkeeper.errors import (
     NotFound,
     UnknownColumn,
 )
+from viewkeeper.lattices import extensions
 from viewkeeper.maintenance.counting import redefined
 from viewkeeper.maintenance.id_diffs import Caching
 from viewkeeper.maintenance.strategy import View
@@ -30,7 +31,16 @@ from viewkeeper.spark.load import loaded_table
 from viewkeeper.spark.relations import new_relation
 from viewkeeper.sql.splice import tables_read
 from viewkeeper.storage.commits import Entry
-from viewkeeper.views import ASKABLE, CACHES, MAX_ITERATIONS, STRATEGY, compiled, is_beyond_spark, tables_of
+from viewkeeper.views import (
+    ASKABLE,
+    CACHES,
+    MAX_ITERATIONS,
+    STRATEGY,
+    compiled,
+    is_beyond_spark,
+    over_base_tables,
+    tables_of,
+)
 from viewkeeper.workspace import Workspace
 
 
@@ -125,25 +135,47 @@ def create_view(
 def alter_view(work: Workspace, name: str, sql: str) -> int:
     """Gives a view another query; views that read it must still be valid over its columns."""
 
-    def build(base: Entry) -> Draft:
+    def build(base: Entry) -> Draft | None:
         known = view_named(base.catalog, name)
         draft = Draft(base, f"alter view {known.name}")
         _must_not_read_itself(base.catalog, known.name, sql)
-        redefine(work, draft, known, replace(known, sql=sql, language="sql", predicates=()))
-        reports = refresh_views(work, draft, [known.name], policy=None)
-        draft.report["views"] = [report.to_dict() for report in reports]
-        return draft
+        redefine(work, draft, known, replace(known, sql=sql, language="sql", predicates=(), hidden=()))
+        return _refilled(work, draft)
 
     return publish(work.log, build).version
+
+
+def extend_views(work: Workspace) -> int:
+    """Gives summaries the hidden columns that let other views derive from them, and fills them anew."""
+
+    def build(base: Entry) -> Draft | None:
+        draft = Draft(base, "extend views")
+        for name, hidden in extensions(base.catalog).items():
+            redefine(work, draft, base.catalog.views[name], replace(base.catalog.views[name], hidden=hidden))
+        return _refilled(work, draft)
+
+    return publish(work.log, build).version
+
+
+def _refilled(work: Workspace, draft: Draft) -> Draft | None:
+    """Refreshes the views whose definitions the draft has changed, if there are any."""
+    before = draft.base.catalog.views
+    changed = [name for name, view in draft.catalog.views.items() if view != before.get(name)]
+    if not changed:
+        return None
+    reports = refresh_views(work, draft, changed, policy=None)
+    draft.report["views"] = [report.to_dict() for report in reports]
+    return draft
 
 
 def redefine(work: Workspace, draft: Draft, known: ViewDefinition, changed: ViewDefinition) -> None:
     """Gives a view another definition. Its rows stay where the change can be maintained."""
     rows = {name: draft.relations.pop(name) for name in (known.name, *known.state)}
-    draft.relations.pop(propagated_name(known.name), None)
+    for name in rows:
+        draft.relations.pop(propagated_name(name), None)
     bare = replace(changed, position=None, published=None, propagated=None, state=(), columns=())
     define(work, draft, bare)
-    _check_dependents(draft, known.name)
+    _redefine_dependents(work, draft, known.name)
     new = draft.catalog.views[known.name]
     view = replace(compiled(new, draft.catalog), before=compiled(known, draft.base.catalog))
     fits = {name: draft.relations[name].columns for name in (new.name, *new.state)} == {
@@ -200,7 +232,7 @@ def table_named(catalog: Catalog, name: str) -> TableSchema:
     if known is not None and known in catalog.views:
         raise InvalidChange(
             f"{known} is a view; its rows follow from its tables.",
-            f"It reads {', '.join(catalog.views[known].tables)}.",
+            f"It reads {', '.join(catalog.views[known].reads)}.",
             "Change these tables instead.",
             view=known,
         )
@@ -209,9 +241,10 @@ def table_named(catalog: Catalog, name: str) -> TableSchema:
 
 def define(work: Workspace, draft: Draft, definition: ViewDefinition) -> None:
     """Checks the query, asks Spark for its types, and makes the relations that it needs."""
-    definition = replace(definition, tables=tables_of(definition, draft.catalog))
+    definition = replace(definition, tables=tables_of(definition, draft.catalog), above=())
     if not is_beyond_spark(definition, draft.catalog):
         definition = replace(definition, columns=analysed_columns(work.engine, draft, definition.sql))
+    definition = over_base_tables(definition, draft.catalog)
     view = compiled(definition, draft.catalog)
     _make_relations(work, draft, view)
     columns = definition.columns or _visible(draft.relations[view.name].columns)
@@ -229,9 +262,13 @@ def _make_relations(work: Workspace, draft: Draft, view: View) -> None:
         draft.put(stratum.name, state)
 
 
-def _check_dependents(draft: Draft, name: str) -> None:
-    for dependent in draft.catalog.dependents(name):
-        compiled(draft.catalog.views[dependent], draft.catalog)
+def _redefine_dependents(work: Workspace, draft: Draft, name: str) -> None:
+    """Views that read a view must still be valid over it; what summarizes it may now be another summary."""
+    for dependent in (draft.catalog.views[other] for other in draft.catalog.dependents(name)):
+        if name in dependent.above:
+            redefine(work, draft, dependent, replace(dependent, hidden=()))
+        else:
+            compiled(dependent, draft.catalog)
 
 
 def _must_not_read_itself(catalog: Catalog, name: str, sql: str) -> None:
@@ -251,7 +288,7 @@ def with_dependents(catalog: Catalog, name: str) -> tuple[str, ...]:
     """The relation, then every view that reads it, directly or through others."""
     found = {name: None}
     for view in catalog.in_order():
-        if any(table in found for table in view.tables):
+        if any(table in found for table in view.reads):
             found.setdefault(view.name)
     return tuple(found)
 

@@ -12,20 +12,27 @@ from dataclasses import dataclass, field, replace
 from math import ceil
 
 from viewkeeper.algebra.counts import plain
+from viewkeeper.algebra.expressions import columns_of
 from viewkeeper.algebra.relations import Reference, Relation
 from viewkeeper.batches import last_details
 from viewkeeper.catalog import Catalog
 from viewkeeper.delta.summary_delta import summary_columns
 from viewkeeper.draft import Draft
 from viewkeeper.maintenance.aggregates import met_name, must_look
+from viewkeeper.maintenance.cubes import SummaryDelta
 from viewkeeper.maintenance.lattice.build import Lattice, lattice
 from viewkeeper.maintenance.lattice.choose import Statistics, choose_for_deltas, choose_for_views
-from viewkeeper.maintenance.lattice.cube_view import CubeView, Refusal
 from viewkeeper.maintenance.lattice.derives import Edge
 from viewkeeper.maintenance.lattice.draw import Drawing, drawing
+from viewkeeper.maintenance.lattice.friendly import hidden_columns, lattice_friendly, with_hidden
 from viewkeeper.maintenance.lattice.hierarchy import violations
-from viewkeeper.maintenance.lattice.over_summary import over_base
-from viewkeeper.maintenance.lattice.summary import Summary, edge_summary_delta, is_exact, stored_edge
+from viewkeeper.maintenance.lattice.summary import (
+    GroupingSets,
+    Summary,
+    edge_summary_delta,
+    is_exact,
+    stored_edge,
+)
 from viewkeeper.maintenance.strategy import Batch, View, bound
 from viewkeeper.maintenance.summary_delta.prepare import Batch as Changes
 from viewkeeper.spark.execute import Execution, layers_between
@@ -56,6 +63,13 @@ class Member:
         return self.view.summary
 
 
+def member_of(view: View, batch: Batch | None, old: Mapping[str, RelationState]) -> Member | None:
+    """The view as a member of the lattice; none where nothing changed, or it has no summary-delta."""
+    if batch is None or not batch.changes or not isinstance(view.summary, Summary):
+        return None
+    return Member(view, batch, old) if SummaryDelta().refuse(view, batch) is None else None
+
+
 @dataclass
 class Deltas:
     """The edges chosen, by child, and the summary-deltas that are there, by view."""
@@ -75,9 +89,11 @@ class Deltas:
     def batch(self, name: str, batch: Batch) -> Batch:
         """The batch of a view, with its summary-delta where that comes from a parent."""
         edge = self.along(name)
-        if edge is None:
-            return batch
-        parent, child = self.members[edge.parent.name], self.members[name]
+        return batch if edge is None else self.by(edge, batch)
+
+    def by(self, edge: Edge, batch: Batch) -> Batch:
+        """The batch of a view with its summary-delta along an edge."""
+        parent, child = self.members[edge.parent.name], self.members[edge.child.name]
         delta = Reference(delta_of(parent.view.name), self._columns(parent))
         stored = stored_edge(edge, batch.counted)
         return replace(batch, summary=edge_summary_delta(stored, parent.summary, child.summary, delta))
@@ -158,33 +174,55 @@ def sizes(relations: Mapping[str, RelationState]) -> dict[str, int]:
     return {name: state.stored_rows for name, state in relations.items()}
 
 
+@dataclass(frozen=True)
+class Node:
+    """A stored summary of base tables: a view, or one grouping set of a view."""
+
+    view: str
+    summary: Summary
+
+    @property
+    def name(self) -> str:
+        """The relation that stores it."""
+        return self.summary.cube.name
+
+    @property
+    def title(self) -> str:
+        """What people call it: a grouping set after its view and what it groups by."""
+        grouped = (key.name for key in self.summary.cube.keys if columns_of(key.expr))
+        return self.view if self.name == self.view else f"{self.view}({', '.join(grouped)})"
+
+
+def stored_nodes(catalog: Catalog) -> dict[str, Node]:
+    """All summaries of base tables that are stored, by relation."""
+    found = []
+    for definition in catalog.in_order():
+        summary = compiled(definition, catalog).summary
+        own = summary.nodes if isinstance(summary, GroupingSets) else (summary,)
+        found += [Node(definition.name, node) for node in own if isinstance(node, Summary)]
+    return {node.name: node for node in found if node.summary.cube.tables <= catalog.tables.keys()}
+
+
 def summaries(catalog: Catalog) -> dict[str, Summary]:
     """The views over base tables that are generalized cube views."""
-    views = {definition.name: compiled(definition, catalog) for definition in catalog.in_order()}
-    found = {name: view.summary for name, view in views.items() if isinstance(view.summary, Summary)}
-    return {name: s for name, s in found.items() if s.cube.tables <= catalog.tables.keys()}
+    return {name: node.summary for name, node in stored_nodes(catalog).items() if node.view == name}
+
+
+def extensions(catalog: Catalog) -> dict[str, tuple[str, ...]]:
+    """The hidden columns that make the views lattice-friendly (mumick97 section 5.2): of each view to which
+    they are new."""
+    friendly = lattice_friendly(with_hidden(summary.cube, ()) for summary in summaries(catalog).values())
+    found = {cube.name: tuple(expr.sql() for expr in hidden_columns(cube)) for cube in friendly.views}
+    return {name: hidden for name, hidden in found.items() if hidden != catalog.views[name].hidden}
 
 
 def drawn(entry: Entry) -> Drawing:
     """The lattice of all views of a warehouse, with their sizes and the cheapest edge into each."""
-    nodes = lattice(cubes(entry.catalog))
-    known = Statistics(sizes(entry.relations))
-    return drawing(nodes, known.rows, choose_for_views(nodes, known))
-
-
-def cubes(catalog: Catalog) -> tuple[CubeView, ...]:
-    """The views that are generalized cube views; a summary of a summary as one over the base tables."""
-    found: dict[str, CubeView] = {}
-    for definition in catalog.in_order():
-        summary = compiled(definition, catalog).summary
-        if not isinstance(summary, Summary):
-            continue
-        cube: CubeView | Refusal = summary.cube
-        if summary.cube.fact.name in found:
-            cube = over_base(summary.cube, found[summary.cube.fact.name])
-        if isinstance(cube, CubeView) and cube.tables <= catalog.tables.keys():
-            found[definition.name] = cube
-    return tuple(found.values())
+    known = stored_nodes(entry.catalog)
+    rows = sizes(entry.relations)
+    titled = Statistics({**rows, **{node.title: rows[name] for name, node in known.items()}})
+    nodes = lattice(node.summary.cube.renamed(node.title) for node in known.values())
+    return drawing(nodes, titled.rows, choose_for_views(nodes, titled))
 
 
 def keeps_promises(work: Workspace, draft: Draft, edge: Edge) -> bool:

@@ -21,12 +21,14 @@ def take_over(draft: Draft, definitions: Iterable[ViewDefinition]) -> frozenset[
     """Puts what was propagated in the place of the views' states; names the views that it was there for."""
     taken = set()
     for definition in definitions:
-        pending = draft.relations.pop(propagated_name(definition.name), None)
+        names = (*definition.state, definition.name)
+        pending = {name: draft.relations.pop(propagated_name(name), None) for name in names}
         if definition.propagated is None:
             continue
         current = replace(definition, propagated=None)
-        if pending is not None and _follows(draft.relations[definition.name], pending):
-            draft.put(definition.name, pending)
+        following = {n: new for n, new in pending.items() if new and _follows(draft.relations[n], new)}
+        if len(following) == len(names):
+            draft.relations.update(following)
             current = replace(current, position=definition.propagated, published=draft.version)
             taken.add(definition.name)
         draft.put_view(current)
@@ -34,7 +36,7 @@ def take_over(draft: Draft, definitions: Iterable[ViewDefinition]) -> frozenset[
 
 
 def _follows(current: RelationState, pending: RelationState) -> bool:
-    """Whether nothing has happened to a view since its next state was made."""
+    """Whether nothing has happened to a relation since its next state was made."""
     same_main = (current.folder, current.main_version) == (pending.folder, pending.main_version)
     return (
         same_main
@@ -49,6 +51,7 @@ def set_aside(draft: Draft) -> None:
         new = draft.catalog.views[name]
         if new.published != draft.version:
             continue
-        draft.put(propagated_name(name), draft.relations[name])
-        draft.put(name, draft.base.relations[name])
+        for relation in (*view.state, name):
+            draft.put(propagated_name(relation), draft.relations[relation])
+            draft.put(relation, draft.base.relations[relation])
         draft.put_view(replace(view, propagated=new.position))

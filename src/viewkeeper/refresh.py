@@ -13,9 +13,9 @@ from dataclasses import replace
 from viewkeeper.batches import batch_of, inputs_seen
 from viewkeeper.catalog import ViewDefinition
 from viewkeeper.draft import Draft
-from viewkeeper.lattices import Member, planned
+from viewkeeper.lattices import Member, member_of, planned
 from viewkeeper.maintenance.cubes import SummaryDelta
-from viewkeeper.maintenance.lattice.summary import Summary
+from viewkeeper.maintenance.lattice.summary import GroupingSets, Summary
 from viewkeeper.maintenance.strategy import Batch
 from viewkeeper.materialization import Anew, planned_anew
 from viewkeeper.planning.planner import require_strategy
@@ -102,7 +102,7 @@ def _has_summary_delta(work: Workspace, draft: Draft, definition: ViewDefinition
     if batch is None or not batch.changes:
         return False
     view = compiled(definition, draft.catalog)
-    return isinstance(view.summary, Summary) and SummaryDelta().refuse(view, batch) is None
+    return isinstance(view.summary, Summary | GroupingSets) and SummaryDelta().refuse(view, batch) is None
 
 
 def refresh_views(
@@ -182,7 +182,7 @@ def _side_by_side(
 
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         for definition in _parents_first(order, parent):
-            names = (*definition.tables, parent(definition.name))
+            names = (*definition.reads, parent(definition.name))
             needed = [started[name] for name in names if name in started]
             started[definition.name] = pool.submit(after, definition, needed)
     return [started[definition.name].result() for definition in order]
@@ -196,7 +196,7 @@ def _parents_first(
 
     def visit(name: str | None) -> None:
         if name in views and name not in found:
-            for other in (*views[name].tables, parent(name)):
+            for other in (*views[name].reads, parent(name)):
                 visit(other)
             found[name] = views[name]
 
@@ -228,12 +228,10 @@ def _members(
 ) -> Iterator[Member]:
     """The views that are maintained by their summary-deltas."""
     for definition in order:
-        batch = relevant.get(definition.name)
-        if batch is None or not batch.changes or (policy or definition.policy) == "full":
-            continue
-        view = compiled(definition, draft.catalog)
-        if isinstance(view.summary, Summary) and SummaryDelta().refuse(view, batch) is None:
-            yield Member(view, batch, inputs_seen(work.log, definition))
+        view, old = compiled(definition, draft.catalog), inputs_seen(work.log, definition)
+        member = member_of(view, relevant.get(definition.name), old)
+        if member is not None and (policy or definition.policy) != "full":
+            yield member
 
 
 def _relevant(
@@ -265,7 +263,7 @@ def with_ancestors(draft: Draft, names: Iterable[str]) -> tuple[ViewDefinition, 
     def visit(name: str) -> None:
         if name in draft.catalog.views and name not in wanted:
             wanted.add(name)
-            for table in draft.catalog.views[name].tables:
+            for table in draft.catalog.views[name].reads:
                 visit(table)
 
     for name in names:
@@ -279,6 +277,6 @@ def stale_views(work: Workspace, entry: Entry) -> tuple[str, ...]:
     stale: set[str] = set()
     for view in entry.catalog.in_order():
         batch = batch_of(draft, view, inputs_seen(work.log, view))
-        if batch is None or batch.changes or any(table in stale for table in view.tables):
+        if batch is None or batch.changes or any(table in stale for table in view.reads):
             stale.add(view.name)
     return tuple(view.name for view in entry.catalog.in_order() if view.name in stale)

@@ -133,7 +133,8 @@ def _report(
     seconds: float,
 ) -> ViewReport:
     """What was done and why, what it was expected to cost, and what is learned from it."""
-    now_known = known.after(choice.strategy.name, choice.taken.model, seconds)
+    is_first = choice.reason is FIRST_FILL
+    now_known = known if is_first else known.after(choice.strategy.name, choice.taken.model, seconds)
     is_anew = choice.strategy is RECOMPUTE
     changes = 0 if is_anew else sum(change.rows for change in batch.changes.values())
     return ViewReport(

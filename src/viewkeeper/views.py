@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
+
+from sqlglot import parse_one
 
 from viewkeeper.algebra.relations import Relation
 from viewkeeper.algebra.schema import TableSchema
@@ -17,6 +19,8 @@ from viewkeeper.maintenance.id_diffs import Refusal as NoIds
 from viewkeeper.maintenance.id_diffs.strategy import ID_DIFFS, TUPLE_DIFFS, id_strata
 from viewkeeper.maintenance.lattice.cube_view import CubeView
 from viewkeeper.maintenance.lattice.cube_view import Refusal as NoCube
+from viewkeeper.maintenance.lattice.friendly import with_hidden
+from viewkeeper.maintenance.lattice.over_summary import over_base, plan_of
 from viewkeeper.maintenance.lattice.recognise import cube_views
 from viewkeeper.maintenance.lattice.summary import GroupingSets, Summary
 from viewkeeper.maintenance.program import program
@@ -40,14 +44,54 @@ DATALOG = "datalog"
 """The language of views that rules define."""
 
 
+@dataclass(frozen=True)
+class _Source:
+    """All that a view is compiled from: its definition, what it reads, and the summaries it is over."""
+
+    definition: ViewDefinition
+    schemas: tuple[TableSchema, ...]
+    above: tuple[_Source, ...]
+
+
 def compiled(definition: ViewDefinition, catalog: Catalog) -> View:
     """The view as strategies see it."""
-    schemas = tuple(catalog.schema(name) for name in definition.tables)
-    return _compiled(replace(definition, position=None, published=None, propagated=None), schemas)
+    return _compiled(_source(definition, catalog))
+
+
+def _source(definition: ViewDefinition, catalog: Catalog) -> _Source:
+    return _Source(
+        replace(definition, position=None, published=None, propagated=None),
+        tuple(catalog.schema(name) for name in definition.reads),
+        tuple(_source(catalog.views[name], catalog) for name in definition.above),
+    )
+
+
+def over_base_tables(definition: ViewDefinition, catalog: Catalog) -> ViewDefinition:
+    """A summary over a summary as one over the base tables, where it has that form; others as they are.
+
+    It is then the other's child in the lattice, and is maintained without reading it.
+    """
+    summary = compiled(definition, catalog).summary if definition.language != DATALOG else None
+    if not isinstance(summary, Summary) or summary.cube.fact.name not in catalog.views:
+        return definition
+    above = summary.cube.fact.name
+    parent = compiled(catalog.views[above], catalog).summary
+    based = over_base(summary.cube, parent.cube) if isinstance(parent, Summary) else None
+    if not isinstance(based, CubeView) or not based.tables <= catalog.tables.keys():
+        return definition
+    return replace(definition, above=(above,), tables=tuple(sorted(based.tables)))
 
 
 @lru_cache(maxsize=1024)
-def _compiled(definition: ViewDefinition, schemas: tuple[TableSchema, ...]) -> View:
+def _compiled(given: _Source) -> View:
+    if given.above:
+        return _stored_as(_over_base(given), _compiled(replace(given, above=())))
+    if given.definition.hidden:
+        bare = _compiled(replace(given, definition=replace(given.definition, hidden=())))
+        assert isinstance(bare.summary, Summary)
+        hidden = (parse_one(text) for text in given.definition.hidden)
+        return _stored_as(with_hidden(bare.summary.cube, hidden), bare)
+    definition, schemas = given.definition, given.schemas
     name, query = definition.name, _query(definition, front_end.StaticCatalog(schemas))
     properties = dict(definition.properties)
     limit, asked = int(properties.get(MAX_ITERATIONS, ITERATION_LIMIT)), properties.get(STRATEGY, "auto")
@@ -66,6 +110,25 @@ def _compiled(definition: ViewDefinition, schemas: tuple[TableSchema, ...]) -> V
         asked=asked,
         by_ids=by_ids,
     )
+
+
+def _over_base(given: _Source) -> CubeView:
+    """A summary over a summary as the same summary of the base tables."""
+    direct, [parent] = _compiled(replace(given, above=())).summary, map(_compiled, given.above)
+    assert isinstance(direct, Summary)
+    assert isinstance(parent.summary, Summary)
+    based = over_base(direct.cube, parent.summary.cube)
+    assert isinstance(based, CubeView), based.sentence
+    return with_hidden(based, map(parse_one, given.definition.hidden))
+
+
+def _stored_as(cube: CubeView, view: View) -> View:
+    """The view with the state of a summary that shows the same columns."""
+    plan = plan_of(cube, {column.name: column.type for column in view.columns})
+    strata = program(view.name, plan)
+    state = strata[-1].state
+    assert state is not None
+    return replace(view, strata=strata, query=plan, summary=Summary(cube, state))
 
 
 def summary_of(

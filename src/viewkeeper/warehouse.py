@@ -161,6 +161,10 @@ class Warehouse:
         """Which views derive which: print it, or draw it with `to_svg` or `to_mermaid`."""
         return drawn(self._work.log.latest())
 
+    def extend_views(self) -> int:
+        """Gives summaries the hidden columns that let more views derive from them, and fills those anew."""
+        return definitions.extend_views(self._work)
+
     def compact(self, *names: str) -> int:
         """Folds the layers of the named relations, or of all, into their mains."""
         return housekeeping.compact(self._work, names)

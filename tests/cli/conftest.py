@@ -178,6 +178,10 @@ class Double:
         missing = [{"a": 1, "b": None}] if view in self.wrong else []
         return Verification(view, missing, measured=MEASURED if measure else None)
 
+    def extend_views(self) -> int:
+        self.log.append(("extend",))
+        return 9
+
     def compact(self, *names: str) -> int:
         self.log.append(("compact", names))
         return 9

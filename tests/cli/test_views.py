@@ -126,6 +126,12 @@ def test_verify_shows_differing_rows_and_exits_with_3(run, warehouse):
     ]
 
 
+def test_extend_shows_the_lattice_that_comes_of_it(run, warehouse):
+    assert run("extend").stdout == "Version 9. The lattice is now:\nv  (a)\n"
+    assert run("extend", "--json").stdout == '{"version": 9, "lattice": {"views": ["v"]}}\n'
+    assert warehouse.log.count(("extend",)) == 2
+
+
 def test_compact_named_or_all(run, warehouse):
     assert run("compact", "t", "v").stdout == "Compacted t, v: version 9.\n"
     assert run("compact").stdout == "Compacted all tables and views: version 9.\n"

@@ -338,8 +338,9 @@ class TestSection4:
     def test_preaggregation_is_a_matter_of_cost(self):
         first = preaggregated(SIC_SALES, batch("pos"))
         assert first is not None
-        assert pays(SIC_SALES, first, changed_rows=10_000, groups=1_000)
-        assert not pays(SIC_SALES, first, changed_rows=10_000, groups=9_000)
+        assert pays(SIC_SALES, first, changed_rows=10_000_000, groups=1_000)
+        assert not pays(SIC_SALES, first, changed_rows=10_000_000, groups=9_000_000)
+        assert not pays(SIC_SALES, first, changed_rows=10_000, groups=1_000)
 
     def test_no_join_waits_where_an_aggregate_uses_it_or_it_changed(self):
         assert preaggregated(view("v", "storeID", "SUM(cost) AS c", "items"), batch("pos")) is None

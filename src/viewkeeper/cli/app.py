@@ -27,6 +27,7 @@ COMMANDS = (
     views.explain,
     upkeep.verify,
     upkeep.compact,
+    upkeep.extend,
     demo.demo,
     bench.bench,
 )

@@ -1,4 +1,4 @@
-"""Commands about the store: `verify` and `compact`."""
+"""Commands about the store: `verify`, `compact` and `extend`."""
 
 from __future__ import annotations
 
@@ -47,6 +47,17 @@ def compact(names: Names = None, warehouse: WarehousePath = DEFAULT_WAREHOUSE, j
             print_json({"version": version})
         else:
             console().print(f"Compacted {', '.join(names or ['all tables and views'])}: version {version}.")
+
+
+def extend(warehouse: WarehousePath = DEFAULT_WAREHOUSE, json: Json = False) -> None:
+    """Give summaries the hidden columns that let more views derive from them; these are filled anew."""
+    with opened(warehouse, json) as wh:
+        version = wh.extend_views()
+        if json:
+            print_json({"version": version, "lattice": wh.lattice().to_dict()})
+        else:
+            console().print(f"Version {version}. The lattice is now:")
+            console().print(str(wh.lattice()), markup=False, soft_wrap=True)
 
 
 def view_names(wh: Warehouse) -> list[str]:

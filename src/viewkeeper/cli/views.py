@@ -12,7 +12,7 @@ from rich.syntax import Syntax
 from viewkeeper.cli.options import DEFAULT_WAREHOUSE, Json, Policy, WarehousePath
 from viewkeeper.cli.output import console, print_json, print_records
 from viewkeeper.cli.session import opened
-from viewkeeper.planning.explain import Explanation
+from viewkeeper.planning.explain import FIGURES, Explanation
 
 if TYPE_CHECKING:
     from viewkeeper.inspection import HistoryEntry
@@ -135,10 +135,14 @@ def print_explanation(shown: Explanation) -> None:
         out.print(f"\n[bold]Step {number}.[/] {escape(step.title)}", soft_wrap=True)
         if step.sql:
             out.print(Syntax(step.sql, "sql", background_color="default", word_wrap=True))
+    if shown.figures:
+        out.print(f"\n[bold]{FIGURES}[/]")
+        out.print(Syntax(shown.figures, "sql", background_color="default", word_wrap=True))
 
 
 def _last(shown: Explanation) -> list[str]:
-    return [f"last: {shown.last_refresh()}"] if shown.last else []
+    parent = [f"by way of {shown.parent}"] if shown.parent else []
+    return [*parent, *([f"last: {shown.last_refresh()}"] if shown.last else [])]
 
 
 def print_report(report: Report) -> None:

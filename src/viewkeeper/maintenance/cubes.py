@@ -1,6 +1,7 @@
 """Summary-delta maintenance: mumick97 sections 3 to 5, for generalized cube views.
 
-    propagate   sd_v = γ(prepare-changes), or an edge query over the summary-delta of a parent in the lattice
+    propagate   sd_v = γ(prepare-changes), perhaps aggregated before dimensions are joined (section 4.1.3), or
+                an edge query over the summary-delta of a parent in the lattice
     refresh     sd_v is appended as a layer; groups whose extreme was lost are computed anew
 
 The state, the summary-delta and its merge are those of every aggregate (`delta/aggregate_state.py`). What the
@@ -9,8 +10,10 @@ lattice adds is where the summary-delta comes from: `Batch.summary` holds its pl
 
 from __future__ import annotations
 
-from viewkeeper.algebra.relations import Reference, Relation
-from viewkeeper.delta.summary_delta import summary_columns
+from viewkeeper.algebra.counts import plain
+from viewkeeper.algebra.relations import Aggregate, Reference, Relation
+from viewkeeper.delta.aggregate_state import aggregate_state
+from viewkeeper.delta.summary_delta import summary_columns, summary_delta
 from viewkeeper.maintenance.aggregates import append_summary
 from viewkeeper.maintenance.counting import (
     SummaryDeltas,
@@ -19,10 +22,11 @@ from viewkeeper.maintenance.counting import (
     redefined,
     replaced_input,
     sd_name,
+    stratum_delta,
 )
 from viewkeeper.maintenance.lattice.build import lattice
-from viewkeeper.maintenance.lattice.cube_view import Refusal
-from viewkeeper.maintenance.lattice.derives import Edge
+from viewkeeper.maintenance.lattice.cube_view import CubeView, Refusal, source
+from viewkeeper.maintenance.lattice.derives import Edge, derives
 from viewkeeper.maintenance.lattice.summary import (
     GroupingSets,
     Summary,
@@ -31,7 +35,9 @@ from viewkeeper.maintenance.lattice.summary import (
     stored_edge,
 )
 from viewkeeper.maintenance.strategy import Batch, Stratum, View
-from viewkeeper.planning.steps import Script
+from viewkeeper.maintenance.summary_delta.preaggregate import pays, preaggregated
+from viewkeeper.maintenance.summary_delta.prepare import Batch as Changes
+from viewkeeper.planning.steps import Compute, Script
 from viewkeeper.report import Reason
 
 NOT_A_CUBE = "not-a-cube-view"
@@ -56,9 +62,50 @@ class SummaryDelta:
     def plan(self, view: View, batch: Batch) -> Script:
         if isinstance(view.summary, GroupingSets):
             return maintained(view, batch, along_lattice(view.summary, batch))
-        if batch.summary is None:
-            return maintained(view, batch)
-        return tuple(append_summary(view.top, batch.summary, batch.changed, batch, ()))
+        if batch.summary is not None:
+            return tuple(append_summary(view.top, batch.summary, batch.changed, batch, ()))
+        return _preaggregated(view, batch) or maintained(view, batch)
+
+
+def first_aggregation(cube: CubeView, batch: Batch) -> CubeView | None:
+    """What the changes are aggregated to before they are joined with dimensions, where that pays."""
+    first = preaggregated(cube, Changes(batch.changed))
+    if first is None or not pays(cube, first, _rows(batch, cube), _first_groups(cube, first, batch)):
+        return None
+    return first
+
+
+def _preaggregated(view: View, batch: Batch) -> Script | None:
+    """The changes aggregated by what the joins with dimensions need, and joined then."""
+    assert isinstance(view.summary, Summary)
+    cube = view.summary.cube
+    first = first_aggregation(cube, batch)
+    if first is None:
+        return None
+    aggregate = Aggregate(source(first), first.keys, first.measures)
+    state, edge = aggregate_state(aggregate), derives(cube, first)
+    if state is None or isinstance(edge, Refusal) or not _serves(edge, batch):
+        return None
+    change = stratum_delta(aggregate.child, batch.changed, batch, frozenset())
+    prepared = Compute(first.name, plain(summary_delta(state, change)), "prepare-changes, aggregated")
+    delta = Reference(first.name, summary_columns(state))
+    summary = edge_summary_delta(stored_edge(edge, batch.counted), Summary(first, state), view.summary, delta)
+    return (prepared, *append_summary(view.top, summary, batch.changed, batch, ()))
+
+
+def _rows(batch: Batch, cube: CubeView) -> int:
+    return batch.changes[cube.fact.name].rows if cube.fact.name in batch.changes else 0
+
+
+def _first_groups(cube: CubeView, first: CubeView, batch: Batch) -> int:
+    """At most how many groups the changes have before the joins: as many as the dimensions have rows, for
+    each of the view's own groups where it groups by columns of the fact table too."""
+    delayed = [d for d in cube.dimensions if d not in first.dimensions]
+    foreign = {column for dimension in delayed for column in dimension.foreign}
+    groups = 1 if {key.expr.name for key in first.keys} <= foreign else max(1, batch.sizes.get(cube.name, 1))
+    for dimension in delayed:
+        groups *= max(1, batch.sizes.get(dimension.table, 1))
+    return min(groups, _rows(batch, cube))
 
 
 def along_lattice(view: GroupingSets, batch: Batch) -> SummaryDeltas:

@@ -2,7 +2,9 @@
 
 For every strategy that was used, the factor by which the estimate was off, as an average in which the last
 refresh weighs half. A strategy that was never used on this view is expected to be off like the others: the
-machine is the same. The factors are kept in the report of each refresh, so they last with the warehouse.
+machine is the same. One that was not used for some time is slowly forgotten in the same sense: perhaps it
+was slow only while its code was compiled. The factors are kept in the report of each refresh, so they last
+with the warehouse.
 """
 
 from __future__ import annotations
@@ -15,6 +17,9 @@ from viewkeeper.planning.cost import Estimate
 
 WEIGHT = 0.5
 """How much the last refresh counts against all before it."""
+
+FORGOTTEN = 0.2
+"""How far what is known of the other strategies moves towards the last refresh."""
 
 BOUNDS = (0.2, 5.0)
 """One refresh beyond these tells more about the moment than about the view."""
@@ -41,5 +46,11 @@ class Calibration:
             return self
         found = min(max(seconds / expected.seconds, BOUNDS[0]), BOUNDS[1])
         before = self.factors.get(strategy)
-        factor = found if before is None else exp((1 - WEIGHT) * log(before) + WEIGHT * log(found))
-        return Calibration({**self.factors, strategy: round(factor, 3)})
+        factor = found if before is None else _between(before, found, WEIGHT)
+        others = {name: _between(known, factor, FORGOTTEN) for name, known in self.factors.items()}
+        return Calibration({**others, strategy: round(factor, 3)})
+
+
+def _between(one: float, other: float, weight: float) -> float:
+    """The geometric mean, `other` having this weight."""
+    return round(exp((1 - weight) * log(one) + weight * log(other)), 3)

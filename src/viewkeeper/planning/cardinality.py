@@ -53,7 +53,7 @@ GROUPED = 0.8
 """n rows are thought to form n to the power of this many groups."""
 
 READ, PROBED, GROUPING, SHUFFLED, SORTED = 1.0, 1.0, 3.0, 6.0, 8.0
-"""What a row costs at each operator, in units of reading one."""
+"""What a row costs at each operator, in units of reading one; grouping as much for each group too."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ def _cost(node: Relation, inputs: list[Size], output: Size) -> float:
             sides = sorted(one.rows for one in inputs)
             return sides[1] * PROBED if sides[0] <= BROADCAST else sum(sides) * SHUFFLED
         case Aggregate() | Distinct() | Consolidate() | Affected() | Difference() | Intersection():
-            return sum(one.rows for one in inputs) * GROUPING
+            return (sum(one.rows for one in inputs) + output.rows) * GROUPING
         case Window() | TopK():
             return inputs[0].rows * SORTED
         case _:

@@ -11,9 +11,14 @@ from viewkeeper.algebra.build import is_empty
 from viewkeeper.algebra.relations import Relation
 from viewkeeper.algebra.show import show
 from viewkeeper.delta.share import shared
+from viewkeeper.maintenance.cubes import SummaryDelta, first_aggregation
 from viewkeeper.maintenance.id_diffs import Apply
 from viewkeeper.maintenance.id_diffs.strategy import hidden, hidden_name
+from viewkeeper.maintenance.lattice.derives import Edge
+from viewkeeper.maintenance.lattice.summary import Summary
 from viewkeeper.maintenance.strategy import Batch, View
+from viewkeeper.maintenance.summary_delta.figures import figures
+from viewkeeper.maintenance.summary_delta.prepare import Batch as Changes
 from viewkeeper.planning.cost import Estimate
 from viewkeeper.planning.phases import phases
 from viewkeeper.planning.planner import Choice
@@ -29,6 +34,8 @@ from viewkeeper.planning.steps import (
 from viewkeeper.report import Reason
 from viewkeeper.sql.render import render
 
+FIGURES = "As mumick97 writes it (Figures 2, 3, 6 and 7)"
+
 
 @dataclass(frozen=True)
 class ExplainedStep:
@@ -43,7 +50,8 @@ class Explanation:
     """How one view is, or would be, maintained: the choice, all alternatives, the state kept, the Δ-script.
 
     `expected` is the cost of every strategy that could do it, `rejected` the reason of every one that could
-    not. `last` is what the last refresh of the view was expected to cost, and did.
+    not. `last` is what the last refresh of the view was expected to cost, and did. `parent` is the view whose
+    summary-delta this one's comes from, and `figures` how mumick97 writes the summary-delta and the refresh.
     """
 
     view: str
@@ -56,6 +64,8 @@ class Explanation:
     state: tuple[tuple[str, int | None], ...]
     steps: tuple[ExplainedStep, ...]
     last: Mapping[str, Any] | None = None
+    parent: str | None = None
+    figures: str = ""
 
     def __str__(self) -> str:
         parts = [
@@ -68,6 +78,7 @@ class Explanation:
             ),
             *(f"  not {name}: {reason}" for name, reason in self.rejected),
             *(f"  keeps {kept}" for kept in self.kept()),
+            *([f"  by way of {self.parent}"] if self.parent else []),
             *([f"  last: {self.last_refresh()}"] if self.last else []),
             "",
             "The view:",
@@ -75,6 +86,8 @@ class Explanation:
         ]
         for number, step in enumerate(self.steps, start=1):
             parts += ["", f"Step {number}. {step.title}", *([_indented(step.sql)] if step.sql else [])]
+        if self.figures:
+            parts += ["", f"{FIGURES}:", _indented(self.figures)]
         return "\n".join(parts)
 
     def kept(self) -> list[str]:
@@ -103,6 +116,8 @@ class Explanation:
             "state": [{"relation": name, "rows": rows} for name, rows in self.state],
             "steps": [{"title": step.title, "sql": step.sql} for step in self.steps],
             "last": dict(self.last) if self.last else None,
+            "parent": self.parent,
+            "figures": self.figures,
         }
 
     def _repr_html_(self) -> str:
@@ -113,6 +128,7 @@ class Explanation:
         refused = [(name, str(reason)) for name, reason in self.rejected]
         rows = "".join(f"<tr><td>{text(n)}</td><td>{text(why)}</td></tr>" for n, why in (*costs, *refused))
         more = [("The view", self.plan), *((step.title, step.sql) for step in self.steps)]
+        more += [(FIGURES, self.figures)] if self.figures else []
         folded = "".join(
             f"<details><summary>{text(title)}</summary><pre>{text(body)}</pre></details>"
             for title, body in more
@@ -123,7 +139,11 @@ class Explanation:
 
 
 def explanation(
-    view: View, batch: Batch, choice: Choice, last: Mapping[str, Any] | None = None
+    view: View,
+    batch: Batch,
+    choice: Choice,
+    last: Mapping[str, Any] | None = None,
+    edge: Edge | None = None,
 ) -> Explanation:
     """What a refresh of this view would do with these changes."""
     steps = [explained for step in choice.taken.script for explained in _explained(step)]
@@ -139,7 +159,16 @@ def explanation(
         tuple((s.name, batch.sizes.get(s.name)) for s in choice.strategy.state(view)),
         tuple(steps),
         last,
+        edge.parent.name if edge is not None else None,
+        _figures(view, batch, edge) if isinstance(choice.strategy, SummaryDelta) else "",
     )
+
+
+def _figures(view: View, batch: Batch, edge: Edge | None) -> str:
+    if not isinstance(view.summary, Summary):
+        return ""
+    first = None if edge is not None else first_aggregation(view.summary.cube, batch)
+    return figures(view.summary.cube, Changes(batch.changed, batch.only_inserts), edge, first)
 
 
 def _explained(step: Step) -> list[ExplainedStep]:

@@ -28,16 +28,16 @@ FOR_OTHER_VIEWS = frozenset({NOT_RECURSIVE, NOT_A_CUBE})
 POLICIES = ("auto", "incremental", "strict", "full")
 
 
-MARGIN = 0.85
-NOISE = 0.5
-"""Recomputation is chosen where it is expected to take this part of the time, less half a second. It breaks
+MARGIN = 0.95
+NOISE = 0.05
+"""Recomputation is chosen where it is expected to take this part of the time, less so many seconds. It breaks
 the chain of changes that views above live on, and smaller differences are within a busy machine's noise."""
 
 MUCH = 0.5
 MANY = 100_000
 """Where an input changed by this part of its rows (an updated row is two changes) and by that many, so that
-fixed costs decide nothing, recomputation is chosen as soon as it is expected to take less: the chain of
-changes is then about as long as what it leads to."""
+fixed costs decide nothing, recomputation is chosen as soon as it is expected to take less, by what was
+learned or without it: small batches have taught little about one that is as large as what it leads to."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def choose(view: View, batch: Batch, policy: str, known: Calibration = UNKNOWN) 
         return Choice(RECOMPUTE, _telling(rejected), rejected, (again,))
     accepted = [_alternative(strategy, view, batch, known) for strategy in able]
     best = reduce(_better, accepted)
-    if policy == view.asked == "auto" and _should_recompute(again.expected, best.expected, batch):
+    if policy == view.asked == "auto" and _should_recompute(again, best, batch):
         best, reason = (
             again,
             Reason("cheaper", f"So much changed that recomputing costs less than {best.strategy.name}."),
@@ -105,12 +105,13 @@ def _better(first: Alternative, second: Alternative) -> Alternative:
     return second if _is_clearly_less(second.expected, first.expected) else first
 
 
-def _should_recompute(again: Estimate, best: Estimate, batch: Batch) -> bool:
+def _should_recompute(again: Alternative, best: Alternative, batch: Batch) -> bool:
     if any(
         change.rows >= max(MANY, MUCH * batch.sizes.get(name, 0)) for name, change in batch.changes.items()
     ):
-        return again.seconds < best.seconds
-    return _is_clearly_less(again, best)
+        learned = again.expected.seconds < best.expected.seconds
+        return learned or again.model.seconds < best.model.seconds
+    return _is_clearly_less(again.expected, best.expected)
 
 
 def _is_clearly_less(this: Estimate, other: Estimate) -> bool:

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from sqlglot import exp
+
 from viewkeeper.algebra.expressions import Named, Scalar, column, columns_of
 from viewkeeper.maintenance.lattice.build import Lattice, lattice
 from viewkeeper.maintenance.lattice.cube_view import CubeView, Dimension
@@ -38,9 +40,21 @@ def _extend(view: CubeView, family: list[CubeView]) -> CubeView:
     attributes = {expr for other in family for expr in _attributes(other)} - own
     hidden = [a for a in sorted(attributes, key=lambda expr: expr.sql()) if columns_of(a) <= reachable]
     measures = _missing_measures(view, family, _reached(view, joined))
-    used = {name for expr in (*hidden, *(m.expr for m in measures)) for name in columns_of(expr)}
-    keys = tuple(Named(f"__{slug(expr)}", expr) for expr in hidden)
-    return replace(view, dimensions=_with(view, joined, used), hidden_keys=keys, hidden_measures=measures)
+    used = {name for expr in (*hidden, *measures) for name in columns_of(expr)}
+    return replace(with_hidden(view, (*hidden, *measures)), dimensions=_with(view, joined, used))
+
+
+def with_hidden(view: CubeView, exprs: Iterable[Scalar]) -> CubeView:
+    """The view with these attributes and aggregates as hidden columns."""
+    given = tuple(exprs)
+    keys = (Named(f"__{slug(expr)}", expr) for expr in given if not isinstance(expr, exp.AggFunc))
+    measures = (Named(f"__m_{slug(expr)}", expr) for expr in given if isinstance(expr, exp.AggFunc))
+    return replace(view, hidden_keys=tuple(keys), hidden_measures=tuple(measures))
+
+
+def hidden_columns(view: CubeView) -> tuple[Scalar, ...]:
+    """What `with_hidden` added to a view."""
+    return tuple(item.expr for item in (*view.hidden_keys, *view.hidden_measures))
 
 
 def _joinable(view: CubeView, known: dict[str, Dimension]) -> tuple[Dimension, ...]:
@@ -64,11 +78,10 @@ def _attributes(view: CubeView) -> Iterable[Scalar]:
             yield column(name)
 
 
-def _missing_measures(view: CubeView, family: list[CubeView], reached: frozenset[str]) -> tuple[Named, ...]:
+def _missing_measures(view: CubeView, family: list[CubeView], reached: frozenset[str]) -> tuple[Scalar, ...]:
     own = {measure.expr for measure in view.measures}
     calls = {m.expr for other in family for m in other.measures} - own
-    fitting = sorted((c for c in calls if columns_of(c) <= reached), key=lambda call: call.sql())
-    return tuple(Named(f"__m_{slug(call)}", call) for call in fitting)
+    return tuple(sorted((c for c in calls if columns_of(c) <= reached), key=lambda call: call.sql()))
 
 
 def _with(view: CubeView, joined: Iterable[Dimension], used: Iterable[str]) -> tuple[Dimension, ...]:

@@ -16,8 +16,9 @@ from dataclasses import replace
 from sqlglot import exp
 
 from viewkeeper.algebra.expressions import Named, Scalar, column, columns_of, literal, replace_columns
+from viewkeeper.algebra.relations import Aggregate, Project, Relation
 from viewkeeper.algebra.schema import TableSchema
-from viewkeeper.maintenance.lattice.cube_view import CubeView, Dimension, Refusal
+from viewkeeper.maintenance.lattice.cube_view import CubeView, Dimension, Refusal, source
 from viewkeeper.maintenance.lattice.measures import Refused
 
 _COMPOSED: dict[tuple[type[Scalar], type[Scalar]], type[Scalar]] = {
@@ -34,6 +35,20 @@ def over_base(view: CubeView, parent: CubeView) -> CubeView | Refusal:
         return _over_base(view, parent)
     except Refused as refused:
         return refused.refusal
+
+
+def plan_of(view: CubeView, types: Mapping[str, str]) -> Relation:
+    """The view as a plan over its own tables, aggregates in the given types: a SUM of SUM has more digits."""
+    keys = set(view.key_names)
+
+    def shown(output: Named) -> Named:
+        if output.name not in types or (output.is_column and output.expr.name in keys):
+            return output
+        kind = exp.DataType.build(types[output.name], dialect="spark")
+        return Named(output.name, exp.cast(output.expr, kind))
+
+    aggregate = Aggregate(source(view), view.all_keys, view.all_measures)
+    return Project(aggregate, tuple(shown(output) for output in view.outputs))
 
 
 def _over_base(view: CubeView, parent: CubeView) -> CubeView:

@@ -45,7 +45,7 @@ class Summary:
     def meaning(self) -> dict[Part, StateColumn]:
         """What each stored piece of state is over the base tables."""
         found = {part: STAR for part in self.state.parts if part.kind is Kind.ROWS}
-        for (_, call), measure in zip(self.state.calls, self.cube.measures, strict=True):
+        for (_, call), measure in zip(self.state.calls, self.cube.all_measures, strict=True):
             based = decomposed(measure.expr).parts
             for (_, part), (_, canonical) in zip(call.parts, based, strict=True):
                 found[part] = of_part(self.cube, canonical)

@@ -19,7 +19,7 @@ from viewkeeper.algebra.relations import Reference, Relation
 from viewkeeper.delta.functions import Kind
 from viewkeeper.maintenance.lattice.choose import Propagation
 from viewkeeper.maintenance.lattice.cube_view import CubeView, Refusal
-from viewkeeper.maintenance.lattice.derives import derives
+from viewkeeper.maintenance.lattice.derives import Edge, derives
 from viewkeeper.maintenance.lattice.edge import edge_delta
 from viewkeeper.maintenance.summary_delta.prepare import (
     Batch,
@@ -71,6 +71,19 @@ def preaggregation_plans(view: CubeView, first: CubeView, changes: Batch) -> tup
     )
 
 
+def figures(view: CubeView, changes: Batch, edge: Edge | None = None, first: CubeView | None = None) -> str:
+    """How the paper writes the maintenance of a view: its summary-delta from the changes, along an edge of
+    the lattice, or by way of a first aggregation; and the refresh."""
+    if edge is not None:
+        above = Reference(f"sd_{edge.parent.name}", delta_columns(edge.parent, changes.may_delete))
+        plans: tuple[NamedPlan, ...] = (NamedPlan(f"sd_{view.name}", edge_delta(edge, above, changes)),)
+    elif first is not None:
+        plans = preaggregation_plans(view, first, changes)
+    else:
+        plans = propagate_plans(view, changes)
+    return "\n\n".join((*(plan.sql() for plan in plans), refresh_sql(view)))
+
+
 def lattice_plans(steps: Iterable[Propagation]) -> tuple[NamedPlan, ...]:
     """Figure 3: summary-deltas over summary-deltas."""
     return tuple(NamedPlan(step.name, step.relation) for step in steps)
@@ -117,6 +130,7 @@ def _updated(state: StateColumn) -> Scalar:
 
 __all__ = [
     "NamedPlan",
+    "figures",
     "lattice_plans",
     "preaggregation_plans",
     "propagate_plans",

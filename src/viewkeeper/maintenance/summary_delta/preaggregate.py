@@ -25,6 +25,9 @@ from viewkeeper.maintenance.summary_delta.prepare import Batch, summary_delta
 JOIN_SHARE = 1.0
 """What joining a row with one dimension costs, beside reading and hashing it once."""
 
+WORTH = 1_000_000
+"""Rows that must be saved: one more aggregation costs something itself."""
+
 
 def preaggregated(view: CubeView, changes: Batch) -> CubeView | None:
     """The cube view to aggregate first; none where no join can wait."""
@@ -82,4 +85,5 @@ def preaggregated_delta(view: CubeView, first: CubeView, changes: Batch) -> Rela
 def pays(view: CubeView, first: CubeView, changed_rows: int, groups: int) -> bool:
     """Whether to pre-aggregate, for this many changed rows that fall into this many first groups."""
     joins = len(view.dimensions) - len(first.dimensions)
-    return changed_rows + groups * (1 + JOIN_SHARE * joins) < changed_rows * (1 + JOIN_SHARE * joins)
+    joined = 1 + JOIN_SHARE * joins
+    return changed_rows + groups * joined + WORTH < changed_rows * joined
