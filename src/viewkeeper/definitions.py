@@ -265,10 +265,10 @@ def _make_relations(work: Workspace, draft: Draft, view: View) -> None:
 def _redefine_dependents(work: Workspace, draft: Draft, name: str) -> None:
     """Views that read a view must still be valid over it; what summarizes it may now be another summary."""
     for dependent in (draft.catalog.views[other] for other in draft.catalog.dependents(name)):
+        tables = tables_of(dependent, draft.catalog)
+        compiled(replace(dependent, tables=tables, above=(), hidden=()), draft.catalog)
         if name in dependent.above:
             redefine(work, draft, dependent, replace(dependent, hidden=()))
-        else:
-            compiled(dependent, draft.catalog)
 
 
 def _must_not_read_itself(catalog: Catalog, name: str, sql: str) -> None:

@@ -46,7 +46,7 @@ def test_reports_and_history_keep_what_was_expected_and_learned(
     assert set(entry.details["alternatives"]) == {"summary-delta", "counting", "recompute"}
     assert entry.details["estimate"] == entry.details["alternatives"][entry.strategy]
     assert entry.details["rejected"] == {"dred": "not-recursive"}
-    assert set(entry.details["learned"]) == {"recompute", entry.strategy}
+    assert set(entry.details["learned"]) == {entry.strategy}
     last = vk.open(shop.path, shop.spark).history("totals")[-1].report
     assert last["details"]["learned"] == entry.details["learned"]
     shop.refresh("totals")
