@@ -36,10 +36,10 @@ from viewkeeper.views import (
     CACHES,
     MAX_ITERATIONS,
     STRATEGY,
+    as_written,
     compiled,
     is_beyond_spark,
     over_base_tables,
-    tables_of,
 )
 from viewkeeper.workspace import Workspace
 
@@ -241,10 +241,10 @@ def table_named(catalog: Catalog, name: str) -> TableSchema:
 
 def define(work: Workspace, draft: Draft, definition: ViewDefinition) -> None:
     """Checks the query, asks Spark for its types, and makes the relations that it needs."""
-    definition = replace(definition, tables=tables_of(definition, draft.catalog), above=())
+    hidden, definition = definition.hidden, as_written(definition, draft.catalog)
     if not is_beyond_spark(definition, draft.catalog):
         definition = replace(definition, columns=analysed_columns(work.engine, draft, definition.sql))
-    definition = over_base_tables(definition, draft.catalog)
+    definition = replace(over_base_tables(definition, draft.catalog), hidden=hidden)
     view = compiled(definition, draft.catalog)
     _make_relations(work, draft, view)
     columns = definition.columns or _visible(draft.relations[view.name].columns)
@@ -265,8 +265,7 @@ def _make_relations(work: Workspace, draft: Draft, view: View) -> None:
 def _redefine_dependents(work: Workspace, draft: Draft, name: str) -> None:
     """Views that read a view must still be valid over it; what summarizes it may now be another summary."""
     for dependent in (draft.catalog.views[other] for other in draft.catalog.dependents(name)):
-        tables = tables_of(dependent, draft.catalog)
-        compiled(replace(dependent, tables=tables, above=(), hidden=()), draft.catalog)
+        compiled(as_written(dependent, draft.catalog), draft.catalog)
         if name in dependent.above:
             redefine(work, draft, dependent, replace(dependent, hidden=()))
 

@@ -25,7 +25,7 @@ from viewkeeper.spark.fixpoint import without_recursion
 from viewkeeper.spark.session import DataFrame
 from viewkeeper.storage.commits import Entry
 from viewkeeper.storage.relation import RelationState
-from viewkeeper.views import compiled, tables_of
+from viewkeeper.views import as_written, compiled, over_base_tables
 from viewkeeper.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def history(work: Workspace, name: str) -> list[HistoryEntry]:
 def verify(work: Workspace, name: str) -> Verification:
     """Recomputes a view at the state that it shows and compares as bags, both ways."""
     entry = work.log.latest()
-    view = view_named(entry.catalog, name)
+    view = as_written(view_named(entry.catalog, name), entry.catalog)
     seen = inputs_seen(work.log, view)
     past = Draft(Entry(entry.version, entry.catalog, {**entry.relations, **seen}), "verify")
     stored = work.reader.visible(entry.relations[view.name])
@@ -195,8 +195,7 @@ def _defined(catalog: Catalog, view: str) -> ViewDefinition:
     """The view of this name, or a view of this query that nobody has created."""
     if len(view.split()) < 2:
         return view_named(catalog, view)
-    query = ViewDefinition("query", view, (), ())
-    return replace(query, tables=tables_of(query, catalog))
+    return over_base_tables(as_written(ViewDefinition("query", view, (), ()), catalog), catalog)
 
 
 def _last_report(work: Workspace, definition: ViewDefinition) -> Mapping[str, Any] | None:

@@ -66,6 +66,11 @@ def _source(definition: ViewDefinition, catalog: Catalog) -> _Source:
     )
 
 
+def as_written(definition: ViewDefinition, catalog: Catalog) -> ViewDefinition:
+    """The definition over just what its text names, whatever it is maintained from."""
+    return replace(definition, tables=tables_of(definition, catalog), above=(), hidden=())
+
+
 def over_base_tables(definition: ViewDefinition, catalog: Catalog) -> ViewDefinition:
     """A summary over a summary as one over the base tables, where it has that form; others as they are.
 
