@@ -13,6 +13,7 @@ from tests.laws.settings import cases
 from tests.storage.model import Database, Group, KeyedLayer, Row, columns, spec, value
 from viewkeeper.storage.layers import (
     bag_in_turn,
+    bag_whole,
     counted_bag,
     folded,
     inserted_bag,
@@ -176,6 +177,7 @@ def test_a_bag_and_its_signed_layers(stored: tuple[list[Row], list[tuple[Row, in
     leaf = DATABASE.leaf("stored", BAG, main)
     layers = DATABASE.leaf("layers", SIGNED, [(*row, count) for row, count in signed])
     assert DATABASE.rows(merged_bag(leaf, layers, ())) == Counter(now)
+    assert DATABASE.rows(bag_whole(leaf, layers)) == Counter(now)
     counts: Counter[Row] = Counter()
     for *row, count in DATABASE.rows(counted_bag(leaf, layers)).elements():
         counts[tuple(row)] += count

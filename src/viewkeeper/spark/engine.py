@@ -54,11 +54,15 @@ class Engine:
 
     @contextmanager
     def keeping(self) -> Iterator[None]:
-        """While this lasts, intermediate results stay: views that are refreshed side by side share them."""
+        """While this lasts, intermediate results stay: views that are refreshed side by side share them.
+
+        So do the engine's settings, which then are set once and not for every plan.
+        """
         with self._lock:
             self._keeping += 1
         try:
-            yield
+            with self.settings():
+                yield
         finally:
             with self._lock:
                 self._keeping -= 1

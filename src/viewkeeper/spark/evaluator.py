@@ -8,6 +8,7 @@ more where its candidates are looked up in something large.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -22,16 +23,22 @@ from viewkeeper.algebra.walk import scans
 from viewkeeper.maintenance.evaluator import Derivation, absent, present
 from viewkeeper.maintenance.strata import references
 from viewkeeper.spark.arrow import arrow_type
-from viewkeeper.spark.engine import RESULTS, Engine, columns_of
+from viewkeeper.spark.engine import RESULTS, Engine, columns_of, slot
 from viewkeeper.spark.read import Source
-from viewkeeper.sql.render import state_name
+from viewkeeper.sql.render import SPARK, render, state_name
 from viewkeeper.storage.relation import DataFile
+
+Lowering = Callable[[Relation], Relation]
+"""Makes a plan speak of relations as they are stored."""
 
 LARGE = 100_000
 """Candidates are stored before they are looked up in more rows than this."""
 
 SMALL = 20_000
 """Results of at most this many rows stay on the driver."""
+
+GATHERED = 2_000_000
+"""A stored relation of so many rows is not written once more to spare rounds the merging of its layers."""
 
 FILES = 32
 """A result of more files than this is written anew as one."""
@@ -55,6 +62,17 @@ class Result:
         return replace(self, files=(*self.files, *more.files), local=local)
 
 
+@dataclass(frozen=True)
+class _Query:
+    """A plan as text over the names of its leaves, with the columns of its result: alike in every round."""
+
+    text: str
+    scans: tuple[tuple[str, Scan], ...]
+    references: tuple[str, ...]
+    columns: tuple[Column, ...] = ()
+    is_void: bool = False
+
+
 @dataclass
 class SparkEvaluator:
     """Runs plans over stored relations and results.
@@ -67,10 +85,14 @@ class SparkEvaluator:
     source: Callable[[Scan], Source]
     size: Callable[[Scan], int]
     types: Mapping[str, tuple[Column, ...]]
-    prepared: Callable[[Relation], Relation]
+    prepared: Lowering
     given: Mapping[str, DataFrame]
     is_large: bool = False
     results: dict[str, Result] = field(default_factory=dict)
+    frames: dict[str, tuple[Result, DataFrame]] = field(default_factory=dict)
+    opened: Counter[str] = field(default_factory=Counter)
+    gathered: dict[str, DataFrame] = field(default_factory=dict)
+    queries: dict[tuple[int, str], tuple[Derivation, _Query]] = field(default_factory=dict)
 
     def evaluate(self, plans: Mapping[str, Derivation]) -> Mapping[str, int]:
         done = {name: self._evaluated(name, derivation) for name, derivation in plans.items()}
@@ -87,63 +109,93 @@ class SparkEvaluator:
 
     def move(self, name: str, to: str) -> None:
         self.results[to] = self.results.pop(name)
+        if name in self.frames:
+            self.frames[to] = self.frames.pop(name)
 
     def drop(self, names: Iterable[str]) -> None:
         for name in names:
             self.results.pop(name, None)
+            self.frames.pop(name, None)
 
     def frame(self, explicit: Relation) -> DataFrame:
         """The DataFrame of a plan with explicit counts."""
-        leaves = {state_name(scan): self.source(scan).frame for scan in scans(explicit)}
-        named = {name: self._rows(name) for name in references(explicit)}
-        return self.engine.plan(explicit, {**leaves, **named})
+        return self._asked(_query(explicit))
+
+    def _asked(self, query: _Query) -> DataFrame:
+        leaves = {name: self._leaf(name, scan) for name, scan in query.scans}
+        named = {name: self._rows(name) for name in query.references}
+        return self.engine.text(query.text, {**leaves, **named})
+
+    def _leaf(self, name: str, scan: Scan) -> DataFrame:
+        """A stored relation. One that has pending layers is merged once, for all rounds after the first."""
+        if name not in self.gathered:
+            self.opened[name] += 1
+            source = self.source(scan)
+            if self.opened[name] == 1 or not source.merged or source.rows > GATHERED:
+                return source.frame
+            files = self.engine.write_result(source.frame, source.rows)
+            self.gathered[name] = self.engine.files(RESULTS, files, columns_of(source.frame))
+        return self.gathered[name]
 
     def _evaluated(self, name: str, derivation: Derivation) -> Result:
         if derivation.signed:
-            return self._written(name, consolidated(weighted(self.prepared(derivation.candidates))))
+            return self._written(name, derivation, "signed", _signed)
         compared = [rel for rel in (derivation.within, *derivation.without) if rel is not None]
         if sum(self._size(rel) for rel in compared) <= LARGE:
-            return self._written(name, plain(self.prepared(derivation.relation)))
+            return self._written(name, derivation, "whole", _whole)
         return self._looked_up(name, derivation)
 
     def _looked_up(self, name: str, derivation: Derivation) -> Result:
         """Candidates first; then only what is near them is read of the others."""
         found = f"{name}_candidates"
-        self.results[found] = self._written(name, plain(Distinct(self.prepared(derivation.candidates))))
-        candidates: Relation = Reference(found, derivation.columns)
-        rel = candidates
-        if derivation.within is not None:
-            rel = present(rel, present(derivation.within, candidates))
-        for known in derivation.without:
-            rel = absent(rel, present(known, candidates))
-        result = self._written(name, plain(self.prepared(rel))) if self.results[found].rows else None
+
+        def near(derivation: Derivation, prepared: Lowering) -> Relation:
+            candidates: Relation = Reference(found, derivation.columns)
+            rel = candidates
+            if derivation.within is not None:
+                rel = present(rel, present(derivation.within, candidates))
+            for known in derivation.without:
+                rel = absent(rel, present(known, candidates))
+            return plain(prepared(rel))
+
+        self.results[found] = self._written(name, derivation, "candidates", _candidates)
+        result = self._written(name, derivation, "near", near) if self.results[found].rows else None
         empty = self.results.pop(found)
         return result or empty
 
-    def _written(self, name: str, explicit: Relation) -> Result:
-        frame = self._typed(name, self.frame(explicit))
-        columns = columns_of(frame)
-        if is_empty(explicit):
-            return Result(columns)
-        if not self.is_large and all(_is_local(column) for column in columns):
+    def _written(
+        self, name: str, derivation: Derivation, form: str, of: Callable[[Derivation, Lowering], Relation]
+    ) -> Result:
+        """The rows of a derivation in one of its forms. Its text is made, and its types are asked, once."""
+        known, frame = self.queries.get((id(derivation), form)), None
+        if known is None:
+            query, frame = self._typed(name, _query(of(derivation, self.prepared)))
+            self.queries[id(derivation), form] = known = derivation, query
+        query = known[1]
+        if query.is_void:
+            return Result(query.columns)
+        frame = frame or self._asked(query)
+        if not self.is_large and all(_is_local(column) for column in query.columns):
             table = self.engine.collected(frame, SMALL + 1)
             if table.num_rows <= SMALL:
-                return Result(columns, local=table)
+                return Result(query.columns, local=table)
             self.is_large = True
-        return Result(columns, self.engine.write_result(frame))
+        return Result(query.columns, self.engine.write_result(frame))
 
-    def _typed(self, name: str, frame: DataFrame) -> DataFrame:
-        """The types of the definition that the result belongs to: rounds must not widen them."""
+    def _typed(self, name: str, query: _Query) -> tuple[_Query, DataFrame]:
+        """The query, and its frame, in the types of the definition that its result belongs to: rounds must
+        not widen them."""
         owners = [definition for definition in self.types if name.startswith(f"{definition}__")]
         columns = self.types[max(owners, key=len)] if owners else ()
         wanted = {COUNT: "bigint", **{column.name: column.type for column in columns}}
-        casts = [
-            f"CAST(`{column}` AS {wanted[column]}) AS `{column}`"
-            if wanted.get(column, kind) != kind
-            else f"`{column}`"
-            for column, kind in frame.dtypes
-        ]
-        return frame.selectExpr(*casts)
+        frame = self._asked(query)
+        found = columns_of(frame)
+        typed = tuple(replace(column, type=wanted.get(column.name, column.type)) for column in found)
+        if typed == found:
+            return replace(query, columns=found), frame
+        casts = [f"CAST(`{column.name}` AS {column.type}) AS `{column.name}`" for column in typed]
+        text = f"SELECT {', '.join(casts)} FROM ({query.text})"
+        return replace(query, text=text, columns=typed), frame.selectExpr(*casts)
 
     def _size(self, rel: Relation) -> int:
         """At most how many rows a plan compares with: those behind its leaves."""
@@ -154,12 +206,37 @@ class SparkEvaluator:
         if name in self.given and name not in self.results:
             return self.given[name]
         result = self.results[name]
+        opened = self.frames.get(name)
+        if opened is None or opened[0] is not result:
+            self.frames[name] = opened = result, self._opened(result)
+        return opened[1]
+
+    def _opened(self, result: Result) -> DataFrame:
         if result.local is None:
             return self.engine.files(RESULTS, result.files, result.columns)
         local = self.engine.local(result.local, result.columns)
         if not result.files:
             return local
         return self.engine.files(RESULTS, result.files, result.columns).union(local)
+
+
+def _query(explicit: Relation) -> _Query:
+    """A plan with explicit counts as text."""
+    text = render(explicit, SPARK, lambda leaf: slot(state_name(leaf)), pretty=False)
+    leaves = {state_name(scan): scan for scan in scans(explicit)}
+    return _Query(text, tuple(leaves.items()), references(explicit), is_void=is_empty(explicit))
+
+
+def _signed(derivation: Derivation, prepared: Lowering) -> Relation:
+    return consolidated(weighted(prepared(derivation.candidates)))
+
+
+def _whole(derivation: Derivation, prepared: Lowering) -> Relation:
+    return plain(prepared(derivation.relation))
+
+
+def _candidates(derivation: Derivation, prepared: Lowering) -> Relation:
+    return plain(Distinct(prepared(derivation.candidates)))
 
 
 def _is_local(column: Column) -> bool:

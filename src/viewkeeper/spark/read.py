@@ -27,11 +27,13 @@ FEW_LAYERS = 4
 
 @dataclass(frozen=True)
 class Source:
-    """A DataFrame, the rows held by the files behind it, and whether it carries `__count`."""
+    """A DataFrame, the rows held by the files behind it, and whether it carries `__count`; `merged`: it is
+    not just what files hold."""
 
     frame: DataFrame
     rows: int
     counted: bool = False
+    merged: bool = False
 
 
 class Reader:
@@ -111,19 +113,20 @@ class Reader:
         main = self._main(state, ranges)
         if not state.overlay:
             return main
-        groups = [(layer,) for layer in state.overlay] if _in_turn(state) else [state.overlay]
+        is_small = main.rows + state.overlay_rows <= ONE_TASK
+        groups = [(layer,) for layer in state.overlay] if _in_turn(state, is_small) else [state.overlay]
         sources = {
             f"layers{number}": self._layers(state, group, counted(state.columns), ranges)
             for number, group in enumerate(groups)
         }
-        plan = _bag_plan(state, [_leaf(name, (*state.names, COUNT)) for name in sources])
+        plan = _bag_plan(state, [_leaf(name, (*state.names, COUNT)) for name in sources], is_small)
         return self._merged(plan, {"main": main, **sources})
 
     def _merged(self, plan: Relation, sources: Mapping[str, Source]) -> Source:
         """A plan over main and layers; where they have few rows, their result is one partition too."""
         frame = self.engine.plan(plan, {name: source.frame for name, source in sources.items()})
         rows = sum(source.rows for source in sources.values())
-        return Source(in_one_task(frame, rows), rows)
+        return Source(in_one_task(frame, rows), rows, merged=True)
 
     def _identified_rows(self, state: RelationState) -> Source:
         """Files cannot be left out by their ranges: a diff may set any column."""
@@ -207,14 +210,17 @@ def _replaces_all(layer: Layer) -> bool:
     return all(file.ranges.get(merge.REPLACES, (False, False))[0] for file in layer.files)
 
 
-def _in_turn(state: RelationState) -> bool:
+def _in_turn(state: RelationState, is_small: bool) -> bool:
     """Whether a bag's layers are few, and delete whole rows: then each is laid over those before it."""
-    return state.has_pending_deletes and state.deletes_whole_rows and len(state.overlay) <= FEW_LAYERS
+    few = len(state.overlay) <= FEW_LAYERS
+    return state.has_pending_deletes and state.deletes_whole_rows and few and not is_small
 
 
-def _bag_plan(state: RelationState, layers: list[Reference]) -> Relation:
+def _bag_plan(state: RelationState, layers: list[Reference], is_small: bool) -> Relation:
     main = _leaf("main", state.names)
-    if _in_turn(state):
+    if state.has_pending_deletes and is_small:
+        return merge.bag_whole(main, layers[0])
+    if _in_turn(state, is_small):
         inserts = [not layer.only_deletes for layer in state.overlay]
         return merge.bag_in_turn(main, list(zip(layers, inserts, strict=True)), state.key)
     if state.has_pending_deletes:

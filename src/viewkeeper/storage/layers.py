@@ -65,6 +65,11 @@ def merged_bag(main: Relation, layers: Relation, key: Sequence[str]) -> Relation
     return UnionAll((*kept, restricted_to(Expand(_inserted(net)), main.columns)))
 
 
+def bag_whole(main: Relation, layers: Relation) -> Relation:
+    """The same, all copies counted: for few rows, where a small plan is worth more than few rows handled."""
+    return restricted_to(Expand(consolidated(counted_bag(main, layers))), main.columns)
+
+
 def bag_in_turn(main: Relation, layers: Sequence[tuple[Relation, bool]], key: Sequence[str]) -> Relation:
     """A bag whose layers leave no copy of what they delete: copies need not be counted, nor main read twice.
 
@@ -312,6 +317,7 @@ __all__ = [
     "REPLACES",
     "SEQUENCE",
     "bag_in_turn",
+    "bag_whole",
     "counted_bag",
     "folded",
     "inserted_bag",
