@@ -142,23 +142,27 @@ class Execution:
         self.empty.add(name)
         self.frames[name] = self.engine.empty(counted(self.draft.relations[relation].columns))
 
-    def source(self, scan: Scan) -> Source:
-        """The stored relation behind a scan, in the form that the scan asks for."""
+    def source(self, scan: Scan, columns: frozenset[str] | None = None) -> Source:
+        """The stored relation behind a scan, in the form that the scan asks for; `columns` are those that
+        must be right, where not all need be."""
         name = state_name(scan)
-        if name not in self.sources:
-            source = self._open(scan)
-            self.sources[name] = source
+        place = name if columns is None else f"{name}({','.join(sorted(columns))})"
+        if place not in self.sources:
+            source = self._open(scan, columns)
+            self.sources[place] = source
             self.rows_read += source.rows
             self.reads[name] = self.reads.get(name, 0) + source.rows
-        return self.sources[name]
+        return self.sources[place]
 
-    def _open(self, scan: Scan) -> Source:
+    def _open(self, scan: Scan, columns: frozenset[str] | None) -> Source:
         reader, new = Reader(self.engine), self.draft.relations[scan.table]
         old = self.old.get(scan.table, new)
         if scan.at is State.DELTA:
             return reader.changes(old, new, layers_between(old, new))
         state = old if scan.at is State.OLD else new
-        return reader.counted(state) if COUNT in scan.columns else reader.rows(state)
+        if COUNT in scan.columns:
+            return reader.counted(state)
+        return reader.rows(state, needed=columns)
 
     def _append(self, step: AppendLayer) -> None:
         if is_empty(step.plan):
@@ -181,7 +185,7 @@ class Execution:
         """Appends an ID-based diff; what the relation was before can still be read."""
         self.draft.append(relation, files, diff=diff)
         self.rows_written += sum(file.rows for file in files)
-        self.sources.pop(relation, None)
+        self._forget_new(relation)
 
     def write_change(self, relation: str, frame: DataFrame) -> None:
         """Appends signed rows to a bag and keeps them as its change."""
@@ -256,6 +260,12 @@ class Execution:
     def _forget(self, relation: str) -> None:
         """A relation that was written to must be opened anew."""
         for name in [n for n in self.sources if n == relation or n.startswith(f"{relation}__")]:
+            del self.sources[name]
+        self._forget_new(relation)
+
+    def _forget_new(self, relation: str) -> None:
+        """What the relation was before can still be read."""
+        for name in [n for n in self.sources if n == relation or n.startswith(f"{relation}(")]:
             del self.sources[name]
 
 

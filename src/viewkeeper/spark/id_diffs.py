@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from viewkeeper.algebra.relations import Reference, Relation, Scan, State
-from viewkeeper.algebra.walk import children, nodes, scans
+from viewkeeper.algebra.expressions import columns_of
+from viewkeeper.algebra.relations import Project, Reference, Relation, Scan, State
+from viewkeeper.algebra.walk import children, nodes, rewrite, scans
 from viewkeeper.delta.share import shared
 from viewkeeper.maintenance.id_diffs.script import Apply, Compute, Step
 from viewkeeper.maintenance.id_diffs.strategy import hidden, hidden_name
 from viewkeeper.planning.steps import ApplyDiffs, diffs_present
-from viewkeeper.spark.engine import RESULTS, columns_of
+from viewkeeper.spark.engine import RESULTS
+from viewkeeper.spark.engine import columns_of as columns_of_frame
 from viewkeeper.sql.render import state_name
 from viewkeeper.storage.id_layers import diff_schema
 from viewkeeper.storage.layers import SEQUENCE
@@ -81,23 +83,41 @@ class _Results:
             return
         frame, self.operators[name] = self._frame(name, plan)
         if self.operators[name] > (LARGE if often else 4 * LARGE):
-            columns, files = columns_of(frame), engine.write_result(frame)
+            columns, files = columns_of_frame(frame), engine.write_result(frame)
             frame, self.operators[name] = engine.files(RESULTS, files, columns), 1
         frames[name] = frame
 
     def _frame(self, name: str, plan: Relation) -> tuple[DataFrame, int]:
-        leaves = {state_name(scan): self.execution.source(scan).frame for scan in scans(plan)}
-        parts, rest = shared(plan, lambda number: f"__part{number}{name}")
+        parts, rest = shared(rewrite(plan, _narrowed), lambda number: f"__part{number}{name}")
         for part in parts:
             self.compute(part.name, part.plan, often=True)
-        frame = self.execution.engine.plan(rest, {**leaves, **self.execution.frames})
+        frame = self.execution.engine.plan(rest, {**self._leaves(rest), **self.execution.frames})
         return frame, self._behind(rest)
+
+    def _leaves(self, plan: Relation) -> dict[str, DataFrame]:
+        """The stored relations that a plan reads, each with the columns that it needs of them."""
+        columns: dict[str, set[str]] = {}
+        for scan in scans(plan):
+            columns.setdefault(state_name(scan), set()).update(bound.source.name for bound in scan.bound)
+        return {
+            state_name(scan): self.execution.source(scan, frozenset(columns[state_name(scan)])).frame
+            for scan in scans(plan)
+        }
 
     def _behind(self, node: Relation) -> int:
         if isinstance(node, Reference):
             return self.operators.get(node.name, 1)
         own = SCAN if isinstance(node, Scan) else 1
         return own + sum(self._behind(child) for child in children(node))
+
+
+def _narrowed(node: Relation) -> Relation:
+    """A scan that only a projection reads has the columns that this needs."""
+    if not isinstance(node, Project) or not isinstance(node.child, Scan):
+        return node
+    needed = {name for output in node.outputs for name in columns_of(output.expr)}
+    bound = tuple(item for item in node.child.bound if item.name in needed)
+    return replace(node, child=replace(node.child, bound=bound)) if bound else node
 
 
 @dataclass

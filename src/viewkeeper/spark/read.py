@@ -17,7 +17,7 @@ from viewkeeper.storage import layers as merge
 from viewkeeper.storage.delta_log import main_files
 from viewkeeper.storage.footers import overlaps
 from viewkeeper.storage.id_layers import DiffRows, by_schema, diff_schema, identified, touched
-from viewkeeper.storage.relation import DataFile, Layer, MergeSpec, RelationState
+from viewkeeper.storage.relation import DataFile, DiffKind, Layer, MergeSpec, RelationState
 
 Ranges = Mapping[str, tuple[Any, Any]]
 
@@ -48,12 +48,15 @@ class Reader:
         hidden = [name for name in frame.columns if is_hidden(name)]
         return frame.drop(*hidden) if hidden else frame
 
-    def rows(self, state: RelationState, ranges: Ranges | None = None) -> Source:
-        """Main and overlay merged, one row per copy, with all stored columns."""
+    def rows(
+        self, state: RelationState, ranges: Ranges | None = None, needed: frozenset[str] | None = None
+    ) -> Source:
+        """Main and overlay merged, one row per copy, with all stored columns; what is not `needed` may be
+        out of date."""
         if state.merge is None:
             return self._bag_rows(state, ranges)
         if state.merge.identified:
-            return self._identified_rows(state)
+            return self._identified_rows(state, needed)
         main = self._main(state, ranges)
         if not state.overlay:
             return main
@@ -128,12 +131,14 @@ class Reader:
         rows = sum(source.rows for source in sources.values())
         return Source(in_one_task(frame, rows), rows, merged=True)
 
-    def _identified_rows(self, state: RelationState) -> Source:
-        """Files cannot be left out by their ranges: a diff may set any column."""
+    def _identified_rows(self, state: RelationState, needed: frozenset[str] | None) -> Source:
+        """Files cannot be left out by their ranges: a diff may set any column. Diffs that set columns which
+        nobody asks for can."""
         main = self._main(state, None)
-        if not state.overlay:
+        overlay = [layer for layer in state.overlay if needed is None or _matters(layer, needed)]
+        if not overlay:
             return main
-        diffs, frames, rows = self.diffs(state, state.overlay)
+        diffs, frames, rows = self.diffs(state, overlay)
         frame = self.engine.plan(
             identified(_leaf("main", state.names), diffs), {**frames, "main": main.frame}
         )
@@ -185,6 +190,12 @@ class Reader:
         wanted = [file for file in files if not ranges or overlaps(file, ranges)]
         frame = self.engine.files(state.folder, wanted, columns)
         return Source(frame, sum(file.rows for file in wanted))
+
+
+def _matters(layer: Layer, columns: frozenset[str]) -> bool:
+    """Whether a diff adds or removes rows, or sets one of the columns."""
+    assert layer.diff is not None
+    return layer.diff.kind is not DiffKind.UPDATE or not columns.isdisjoint(layer.diff.sets)
 
 
 def layer_schema(state: RelationState) -> tuple[Column, ...]:

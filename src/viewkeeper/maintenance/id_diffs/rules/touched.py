@@ -40,7 +40,7 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.schema import COUNT
 from viewkeeper.algebra.walk import rewrite
-from viewkeeper.maintenance.id_diffs.diffs import Diff, DiffKind, named_by
+from viewkeeper.maintenance.id_diffs.diffs import Diff, DiffKind, named_by, pre
 from viewkeeper.maintenance.id_diffs.ids import Subview
 
 SIGN = "__sign"
@@ -98,6 +98,8 @@ def inserted_rows(below: Subview, diffs: Sequence[Diff]) -> Relation:
 def touched_rows(below: Subview, diffs: Sequence[Diff], inserted: Relation) -> Relation:
     """The rows of the pre-state that some diff names: their old values, new values, and whether gone."""
     updates = [diff for diff in diffs if diff.schema.kind is DiffKind.UPDATE]
+    if len(updates) == len(diffs) == 1:
+        return _updated_rows(below, updates[0])
     rel: Relation = below.at(State.OLD)
     new: dict[str, list[tuple[Scalar, Scalar]]] = {name: [] for name in below.columns}
     marks, gone = [], []
@@ -117,6 +119,21 @@ def touched_rows(below: Subview, diffs: Sequence[Diff], inserted: Relation) -> R
     kept = _only_named(rel, [*marks, *gone])
     outputs = [Named(NEW_PREFIX + name, _latest(name, new[name])) for name in below.columns]
     return Project(kept, (*same(below.columns), *outputs, Named(GONE, or_(*gone) if gone else exp.false())))
+
+
+def _updated_rows(below: Subview, diff: Diff) -> Relation:
+    """The rows that one update names. What it changes it has both values of: only the rest is looked up."""
+    told = [name for name in diff.schema.updated if name in diff.schema.pre]
+    new = {name: f"__u_{name}" for name in diff.schema.updated}
+    old = {name: f"__u_{pre(name)}" for name in told}
+    ids = {name: f"__u_{name}" for name in diff.schema.ids}
+    values = (*((ids[n], n) for n in ids), *((new[n], n) for n in new), *((old[n], pre(n)) for n in told))
+    known = Project(diff.rows, tuple(Named(mine, column(theirs)) for mine, theirs in values))
+    rest = restricted_to(below.at(State.OLD), (name for name in below.columns if name not in told))
+    both = Join(rest, known, JoinKind.INNER, null_safe_match(ids.items()))
+    before = (Named(name, column(old.get(name, name))) for name in below.columns)
+    after = (Named(NEW_PREFIX + name, column(new.get(name, name))) for name in below.columns)
+    return Project(both, (*before, *after, Named(GONE, exp.false())))
 
 
 def _only_named(rel: Relation, marks: list[Scalar]) -> Relation:
