@@ -8,10 +8,12 @@ from hypothesis import strategies as st
 
 from tests.datalog.interpreter import Bag, Database
 from tests.datalog.programs import TABLES
-from tests.datalog.views import TABLE_COLUMNS, fixpoints
+from tests.datalog.views import TABLE_COLUMNS, changed, fixpoints
 from tests.laws.settings import cases
-from viewkeeper.algebra.relations import Fixpoint
+from viewkeeper.algebra.relations import Fixpoint, Reference
 from viewkeeper.datalog.parse import parse_program
+from viewkeeper.maintenance.changes import Changes
+from viewkeeper.maintenance.dred import Maintained, maintain
 from viewkeeper.maintenance.evaluator import Run
 from viewkeeper.maintenance.seminaive import evaluate_fixpoint
 from viewkeeper.maintenance.squaring import squared
@@ -48,6 +50,34 @@ def test_the_closure_is_the_same(text: str, edges: Bag) -> None:
     quick = squared(fixpoint)
     assert quick is not None
     assert evaluated(quick, edges)[0] == evaluated(fixpoint, edges)[0]
+
+
+EDGES = st.dictionaries(
+    st.tuples(*(st.sampled_from((0, 1, 2, 3, 4, 5, None)) for _ in range(2))), st.just(1), max_size=9
+)
+
+
+@pytest.mark.parametrize("text", CLOSURES)
+@cases(60)
+@given(links=EDGES, data=st.data())
+def test_a_closure_is_maintained_by_squaring(text: str, links: Bag, data: st.DataObject) -> None:
+    """Edges of cycles go, the only path goes and another comes, in one batch."""
+    (fixpoint,) = fixpoints(parse_program(text))
+    quick = squared(fixpoint)
+    assert quick is not None
+    stored = evaluated(fixpoint, links)[0]
+    db = Database({**{name: {} for name in TABLES}, "link": links, "p__stored": stored}, TABLE_COLUMNS)
+    gone = data.draw(st.lists(st.sampled_from(sorted(links, key=repr)), unique=True)) if links else []
+    new = {row: 1 for row in data.draw(EDGES) if row not in links}
+    batch = {**dict.fromkeys(gone, -1), **new}
+    changes = changed(db, "link", batch, Changes())
+    done = maintain(quick, {"p": Reference("p__stored", quick.columns)}, changes, Run(db))
+    assert isinstance(done, Maintained)
+    after = {row: 1 for row in (*links, *new) if row not in gone}
+    expected = evaluated(fixpoint, after)[0]
+    delta = done.deltas["p"]
+    assert set(db.value(delta.deleted)) == set(stored) - set(expected)
+    assert set(db.value(delta.inserted)) == set(expected) - set(stored)
 
 
 def test_a_long_chain_takes_few_rounds() -> None:

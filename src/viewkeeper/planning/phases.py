@@ -42,7 +42,7 @@ def phases(step: EvaluateFixpoint | MaintainFixpoint) -> Iterator[Phase]:
 def _loops(step: EvaluateFixpoint | MaintainFixpoint) -> list[Loop]:
     if isinstance(step, MaintainFixpoint):
         changes = Changes(step.inserted, step.deleted, dict(step.keys))
-        return loops(step.fixpoint, stored_rows(step.fixpoint, step.relations), changes, step.before)
+        return loops(step.maintained, stored_rows(step.fixpoint, step.relations), changes, step.before)
     world = World(lambda rel: rel, {})
     return [first_evaluation(stratum, world) for stratum in strata(step.fixpoint.definitions)]
 

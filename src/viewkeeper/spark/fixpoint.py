@@ -113,7 +113,7 @@ class _Recursion:
 
     def changed_by_set(self, step: MaintainFixpoint) -> dict[str, Relation]:
         done = maintain(
-            step.fixpoint, self.stored, self._changes(step), self.run, step.before, self._enough(step)
+            step.maintained, self.stored, self._changes(step), self.run, step.before, self._enough(step)
         )
         if isinstance(done, Abandoned):
             self.execution.recomputed += [relation for _, relation in step.relations]
