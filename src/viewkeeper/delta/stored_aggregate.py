@@ -14,6 +14,7 @@ The plans take the stored relation and the results of earlier steps as relations
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -89,7 +90,12 @@ def refreshed(
 
 def merged(state: AggregateState, both: Relation) -> Relation:
     """f(2.a, 1.a) for every column: the new state of the groups that still exist."""
-    return _alive(state, projected(both, (Named(name, _new(state, name)) for name in state.columns)))
+    return _alive(state, projected(both, (Named(name, value) for name, value in new_state(state))))
+
+
+def new_state(state: AggregateState) -> Iterator[tuple[str, Scalar]]:
+    """f(2.a, 1.a) for every column, over 1 and 2 side by side."""
+    return ((name, _new(state, name)) for name in state.columns)
 
 
 def recomputed_state(state: AggregateState, source: Relation, groups: Relation) -> Relation:

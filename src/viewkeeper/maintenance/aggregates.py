@@ -5,35 +5,27 @@ Two ways, chosen by what the batch holds:
     blindly     the summary-delta is appended; counts and sums add, extremes compete, and a group
                 dies when its count reaches zero. Nothing stored is read.
     looking     rows were deleted and the aggregate keeps extremes or floating-point sums: stored
-                groups stand beside their changes (quass96 Figure 4), the groups whose extreme was
-                lost are computed anew, and the new state replaces the old.
+                groups stand beside their changes (quass96 Figure 4), and the new state replaces the old.
+                Groups whose extreme was lost, where there are any, are computed anew and replace that.
 """
 
 from __future__ import annotations
 
 from sqlglot import exp
 
-from viewkeeper.algebra.build import (
-    empty,
-    filtered,
-    joined,
-    matching,
-    projected,
-    restricted_to,
-    union_all,
-)
+from viewkeeper.algebra.build import filtered, joined, matching, projected, restricted_to
 from viewkeeper.algebra.counts import plain
-from viewkeeper.algebra.expressions import Named, Scalar, column, equal, function, literal, not_, same
+from viewkeeper.algebra.expressions import Named, Scalar, column, equal, literal, same
 from viewkeeper.algebra.relations import Bound, JoinKind, Reference, Relation, Scan, State
 from viewkeeper.algebra.schema import Column
 from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState
 from viewkeeper.delta.functions import Kind
 from viewkeeper.delta.keys import mentioned
 from viewkeeper.delta.restrict import restrict_by
-from viewkeeper.delta.stored_aggregate import is_undetermined, merged, met, met_columns, old_of
-from viewkeeper.delta.summary_delta import full_state
+from viewkeeper.delta.stored_aggregate import is_undetermined, met, met_columns, new_state
+from viewkeeper.delta.summary_delta import full_state, summary_columns
 from viewkeeper.maintenance.strategy import Batch, Stratum, bound
-from viewkeeper.planning.steps import AppendLayer, Compute, Step, flag
+from viewkeeper.planning.steps import AppendLayer, Compute, Step, beside, flag
 
 RECOMPUTE = "groups to recompute"
 LOST = "__is_lost"
@@ -74,21 +66,24 @@ def _looking(
     stratum: Stratum, summary: Relation, changed: frozenset[str], batch: Batch, only_from: tuple[str, ...]
 ) -> list[Step]:
     state, name = _state(stratum), stratum.name
-    both = Reference(met_name(name), (*met_columns(state), LOST))
+    changes = [column for column in summary_columns(state) if column not in state.keys]
+    kept = Reference(met_name(name), (*state.keys, *changes, LOST))
     lost = Reference(f"{name}__lost", state.keys or (_ANY,))
-    is_lost = equal(column(LOST), literal(1))
-    settled = merged(state, filtered(both, not_(is_lost)))
+    layer = projected(
+        _met(stratum, summary),
+        (*_refreshed(state), *(Named(beside(change), column(change)) for change in changes), *same((LOST,))),
+    )
+    is_lost = filtered(kept, equal(column(LOST), literal(1)))
     return [
-        Compute(both.name, plain(_met(stratum, summary)), "δR ⋈ stored", True, only_from, flags=(LOST,)),
-        Compute(lost.name, _keys(state, filtered(both, is_lost)), RECOMPUTE, True, (flag(both.name, LOST),)),
+        AppendLayer(name, plain(layer), True, "δR ⋈ stored", only_from, kept.name, (LOST,)),
+        Compute(lost.name, _keys(state, is_lost), RECOMPUTE, True, (flag(kept.name, LOST),)),
         AppendLayer(
             name,
-            plain(union_all((settled, _dead(state, both)), state.columns)),
+            plain(_recomputed(stratum, lost, batch)),
             replaces=True,
-            note="refreshed groups",
-            only_from=only_from,
-            recomputed=plain(_recomputed(stratum, lost, batch)),
-            recomputed_from=lost.name,
+            note="groups computed anew",
+            only_from=(lost.name,),
+            recomputed=True,
         ),
     ]
 
@@ -121,16 +116,21 @@ def _recomputed(stratum: Stratum, lost: Relation, batch: Batch) -> Relation:
     return full_state(state, restrict_by(source, lost, pairs))
 
 
-def _dead(state: AggregateState, both: Relation) -> Relation:
-    """Groups that lost their last row: written with a count of zero, so that nothing of them stays."""
+def _refreshed(state: AggregateState) -> tuple[Named, ...]:
+    """The new state of each group; one that lost its last row has a count of zero, and nothing else of it
+    stays. Without keys there is one group, always."""
+    values = dict(new_state(state))
     if not state.keys:
-        return empty(state.columns)
-    before = function("coalesce", column(old_of(ROWS_NAME)), literal(0))
-    none_left = exp.LTE(this=exp.Add(this=before, expression=column(ROWS_NAME)), expression=literal(0))
-    nothing: dict[str, Scalar] = {name: exp.null() for name in state.columns if name not in state.keys}
-    nothing[ROWS_NAME] = exp.cast(literal(0), "bigint")
-    outputs = (Named(name, nothing.get(name, column(name))) for name in state.columns)
-    return projected(filtered(both, none_left), outputs)
+        return tuple(Named(name, value) for name, value in values.items())
+    is_left = exp.GT(this=exp.paren(values[ROWS_NAME].copy()), expression=literal(0))
+    nothing = {ROWS_NAME: exp.cast(literal(0), "bigint")}
+
+    def kept(name: str) -> Scalar:
+        if name in state.keys:
+            return values[name]
+        return exp.Case(ifs=[exp.If(this=is_left.copy(), true=values[name])], default=nothing.get(name))
+
+    return tuple(Named(name, kept(name)) for name in state.columns)
 
 
 def _stored_columns(state: AggregateState) -> tuple[Bound, ...]:

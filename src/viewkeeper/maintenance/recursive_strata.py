@@ -106,7 +106,7 @@ def maintain_fixpoint(
 ) -> MaintainFixpoint:
     """The step that maintains a recursion, all its definitions together, through a batch."""
     assert stratum.fixpoint is not None
-    inputs = work.inputs(stratum)
+    inputs = work.inputs(stratum) | (frozenset() if before is None else work.inputs(before))
     only_inserts = {name for name, change in batch.changes.items() if change.only_inserts}
     return MaintainFixpoint(
         stratum.fixpoint,

@@ -103,8 +103,12 @@ def _step(step: Step, sizes: Sizes) -> Estimate:
             sizes.results[step.name] = found.size
             return _taken(found, found.size.rows if step.counted else 0, int(step.counted))
         case AppendLayer():
+            if step.recomputed:
+                return _recomputed_groups(step, sizes)
             found = handled(step.plan, sizes)
-            return _taken(found, found.size.rows, 1) + _recomputed_groups(step, sizes)
+            if step.kept:
+                sizes.results[step.kept] = found.size
+            return _taken(found, found.size.rows, 1)
         case ReplaceMain():
             found = _everything(sizes) if step.plan is None else handled(step.plan, sizes)
             return _taken(found, sizes.stored.get(step.relation) or found.size.rows, 1)
@@ -120,9 +124,7 @@ def _recomputed_groups(step: AppendLayer, sizes: Sizes) -> Estimate:
     A deleted row is its group's extreme with a chance of one in the rows that a group has. The rows of these
     groups are found by a join and then grouped by value: measured to take as long as reading them twice.
     """
-    if step.recomputed is None:
-        return NOTHING
-    found = handled(step.recomputed, sizes)
+    found = handled(step.plan, sizes)
     chance = min(1.0, sum(sizes.changes.values()) * sizes.stored.get(step.relation, 1.0) / sizes.largest)
     part = Handled(found.size, found.read * chance, 2 * found.cost * chance, found.operators)
     return _taken(part, 0, 0)

@@ -179,10 +179,7 @@ def _explained(step: Step) -> list[ExplainedStep]:
             return []
         case AppendLayer():
             verb = "Replace groups of" if step.replaces else "Append to"
-            found = _sql_steps(f"{verb} {step.relation} ({step.note})", step.plan)
-            if step.recomputed is not None:
-                found += _sql_steps(f"and for {step.relation} the groups computed anew", step.recomputed)
-            return found
+            return _sql_steps(f"{verb} {step.relation} ({step.note})", step.plan)
         case ReplaceMain():
             title = f"Write {step.relation} anew ({step.note})"
             return [ExplainedStep(title, step.sql)] if step.plan is None else _sql_steps(title, step.plan)

@@ -35,8 +35,9 @@ class AppendLayer:
     """Appends the rows of a plan to a relation as one layer.
 
     Rows of a bag are signed and of count +1 or −1. Rows of a keyed relation merge with the stored
-    ones, or stand in their place when `replaces`. `recomputed` are further rows of the same layer,
-    of the groups in the result `recomputed_from`: computed anew, and only where there are some.
+    ones, or stand in their place when `replaces`. `kept`: columns called `beside(…)` are written with the
+    layer and can be read, with the key and with the `flags`, as a result of that name. `recomputed`: these
+    are groups that are computed anew.
     """
 
     relation: str
@@ -44,8 +45,9 @@ class AppendLayer:
     replaces: bool = False
     note: str = ""
     only_from: tuple[str, ...] = ()
-    recomputed: Relation | None = None
-    recomputed_from: str = ""
+    kept: str = ""
+    flags: tuple[str, ...] = ()
+    recomputed: bool = False
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,14 @@ class ApplyDiffs:
 
 Step: TypeAlias = Compute | AppendLayer | ReplaceMain | EvaluateFixpoint | MaintainFixpoint | ApplyDiffs
 Script: TypeAlias = tuple[Step, ...]
+
+
+BESIDE = "__beside_"
+
+
+def beside(name: str) -> str:
+    """A column that is written beside those of a layer, and is no part of the relation."""
+    return BESIDE + name
 
 
 def delta_name(relation: str) -> str:

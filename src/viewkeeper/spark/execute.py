@@ -16,6 +16,7 @@ from viewkeeper.algebra.walk import scans
 from viewkeeper.delta.share import shared
 from viewkeeper.draft import Draft
 from viewkeeper.planning.steps import (
+    BESIDE,
     AppendLayer,
     ApplyDiffs,
     Compute,
@@ -121,14 +122,20 @@ class Execution:
         files = self.engine.write_result(frame)
         self.frames[step.name] = self.engine.files(RESULTS, files, columns)
         self.sizes[step.name] = sum(file.rows for file in files)
+        self._mark_flags(step.name, step.flags, files)
+
+    def _mark_flags(self, name: str, flags: tuple[str, ...], files: tuple[DataFile, ...]) -> None:
+        """Notes whether a result has no rows, and whether none of its rows has a flag."""
         if not files:
-            self.empty.add(step.name)
-        for name in step.flags:
-            if all(file.ranges.get(name, (0, 1))[1] == 0 for file in files):
-                self.empty.add(flag(step.name, name))
+            self.empty.add(name)
+        for mark in flags:
+            if all(file.ranges.get(mark, (0, 1))[1] == 0 for file in files):
+                self.empty.add(flag(name, mark))
 
     def _mark_empty(self, step: Step) -> None:
-        if isinstance(step, Compute):
+        if isinstance(step, AppendLayer) and step.kept:
+            self.empty |= {step.kept, *(flag(step.kept, name) for name in step.flags)}
+        elif isinstance(step, Compute):
             self.empty |= {step.name, *(flag(step.name, name) for name in step.flags)}
             for relation in [name for name in self.draft.relations if delta_name(name) == step.name]:
                 self.mark_unchanged(relation)
@@ -170,16 +177,22 @@ class Execution:
         state = self.draft.relations[step.relation]
         frame = self.frame(step.plan)
         columns = _layer_schema(state, frame.columns)
-        frame = _cast(frame, columns)
-        if step.recomputed is not None and step.recomputed_from not in self.empty:
-            frame = frame.union(_cast(self.frame(step.recomputed), columns))
-            self.groups_recomputed += self.sizes[step.recomputed_from]
+        more = [c for c in columns_of(frame) if c.name.startswith(BESIDE) or c.name in step.flags]
+        frame = _cast(frame, (*columns, *more))
         if state.merge is not None:
             frame = frame.withColumns(_order(self.draft.next_sequence(step.relation), step.replaces))
         files = self.engine.write(frame, state.folder)
         self.draft.append(step.relation, files, step.replaces)
-        self.rows_written += sum(file.rows for file in files)
+        written = sum(file.rows for file in files)
+        self.rows_written += written
+        self.groups_recomputed += written if step.recomputed else 0
         self._forget(step.relation)
+        if step.kept and state.merge is not None:
+            key = [column for column in columns if column.name in state.merge.key]
+            kept = self.engine.files(state.folder, files, (*key, *more))
+            self.frames[step.kept] = kept.toDF(*(name.removeprefix(BESIDE) for name in kept.columns))
+            self.sizes[step.kept] = written
+            self._mark_flags(step.kept, step.flags, files)
 
     def append_diff(self, relation: str, files: tuple[DataFile, ...], diff: IdDiff) -> None:
         """Appends an ID-based diff; what the relation was before can still be read."""
