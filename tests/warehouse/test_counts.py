@@ -91,7 +91,8 @@ def test_rows_written_are_the_rows_appended(shop: vk.Warehouse) -> None:
     entry = shop._work.log.latest()
     for name in ("v", "w"):
         assert report.of(name).rows_written == sum(layer.rows for layer in entry.relations[name].overlay)
-    assert (report.of("v").rows_written, report.of("w").rows_written) == (3, 3), "a lost minimum is written twice"
+    rows = report.of("v").rows_written, report.of("w").rows_written
+    assert rows == (3, 3), "of w two groups, and that which lost its minimum once more, computed anew"
 
 
 def test_counts_are_repeatable(shop: vk.Warehouse) -> None:
