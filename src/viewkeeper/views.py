@@ -89,13 +89,9 @@ def over_base_tables(definition: ViewDefinition, catalog: Catalog) -> ViewDefini
 
 @lru_cache(maxsize=1024)
 def _compiled(given: _Source) -> View:
-    if given.above:
-        return _stored_as(_over_base(given), _compiled(replace(given, above=())))
-    if given.definition.hidden:
-        bare = _compiled(replace(given, definition=replace(given.definition, hidden=())))
-        assert isinstance(bare.summary, Summary)
-        hidden = (parse_one(text) for text in given.definition.hidden)
-        return _stored_as(with_hidden(bare.summary.cube, hidden), bare)
+    if given.above or given.definition.hidden:
+        bare = _Source(replace(given.definition, above=(), hidden=()), given.schemas, ())
+        return _stored_as(_summary_cube(given, _compiled(bare)), _compiled(bare))
     definition, schemas = given.definition, given.schemas
     name, query = definition.name, _query(definition, front_end.StaticCatalog(schemas))
     properties = dict(definition.properties)
@@ -117,14 +113,15 @@ def _compiled(given: _Source) -> View:
     )
 
 
-def _over_base(given: _Source) -> CubeView:
-    """A summary over a summary as the same summary of the base tables."""
-    direct, [parent] = _compiled(replace(given, above=())).summary, map(_compiled, given.above)
-    assert isinstance(direct, Summary)
-    assert isinstance(parent.summary, Summary)
-    based = over_base(direct.cube, parent.summary.cube)
-    assert isinstance(based, CubeView), based.sentence
-    return with_hidden(based, map(parse_one, given.definition.hidden))
+def _summary_cube(given: _Source, bare: View) -> CubeView:
+    """The summary that a view is, over the base tables and with hidden columns."""
+    assert isinstance(bare.summary, Summary)
+    cube: CubeView | NoCube = bare.summary.cube
+    for above in map(_compiled, given.above):
+        assert isinstance(above.summary, Summary)
+        cube = over_base(bare.summary.cube, above.summary.cube)
+    assert isinstance(cube, CubeView), cube.sentence
+    return with_hidden(cube, map(parse_one, given.definition.hidden))
 
 
 def _stored_as(cube: CubeView, view: View) -> View:

@@ -197,6 +197,20 @@ class TestHiddenColumns:
         )
         assert shop.lattice().to_dict()["edges"] == []
 
+    def test_a_summary_of_a_summary_has_hidden_columns_too(self, shop: vk.Warehouse) -> None:
+        by_region = "SELECT region, SUM(n) AS n FROM by_day JOIN stores USING (store) GROUP BY region"
+        total = "SELECT SUM(price) AS total FROM sales"
+        shop.create_view("by_day", self.BY_DAY)
+        shop.create_view("by_region", by_region)
+        shop.create_view("total", total)
+        shop.extend_views()
+        changed(shop, 1)
+        report = shop.refresh(policy="strict")
+        assert report.of("by_region").details["parent"] == "by_day"
+        assert report.of("total").details["parent"] == "by_region"
+        for name, sql in (("by_day", self.BY_DAY), ("by_region", by_region), ("total", total)):
+            equal_to_text(shop, name, sql)
+
 
 class TestFirstAggregation:
     @pytest.fixture
