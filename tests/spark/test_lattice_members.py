@@ -171,7 +171,7 @@ class TestGroupingSets:
 class TestHiddenColumns:
     BY_DAY = "SELECT store, day, item, COUNT(*) AS n FROM sales GROUP BY store, day, item"
     BY_CITY = """
-        SELECT city, SUM(price) AS total, MIN(price) AS least
+        SELECT city, SUM(price) AS total, MIN(price) AS least, COUNT(*) FILTER (WHERE price > 2) AS dear
         FROM sales JOIN stores USING (store) GROUP BY city"""
 
     def test_another_view_derives_from_what_is_hidden(self, shop: vk.Warehouse) -> None:

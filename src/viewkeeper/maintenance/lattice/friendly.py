@@ -47,8 +47,9 @@ def _extend(view: CubeView, family: list[CubeView]) -> CubeView:
 def with_hidden(view: CubeView, exprs: Iterable[Scalar]) -> CubeView:
     """The view with these attributes and aggregates as hidden columns."""
     given = tuple(exprs)
-    keys = (Named(f"__{slug(expr)}", expr) for expr in given if not isinstance(expr, exp.AggFunc))
-    measures = (Named(f"__m_{slug(expr)}", expr) for expr in given if isinstance(expr, exp.AggFunc))
+    calls = [expr for expr in given if expr.find(exp.AggFunc)]
+    keys = (Named(f"__{slug(expr)}", expr) for expr in given if expr not in calls)
+    measures = (Named(f"__m_{slug(call)}", call) for call in calls)
     return replace(view, hidden_keys=tuple(keys), hidden_measures=tuple(measures))
 
 
