@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +12,11 @@ from viewkeeper.catalog import Catalog, ViewDefinition
 from viewkeeper.definitions import view_named
 from viewkeeper.draft import Draft
 from viewkeeper.errors import NotFound
-from viewkeeper.lattices import Member, member_of, planned
+from viewkeeper.lattices import planned
 from viewkeeper.maintenance.strategy import TableChange
 from viewkeeper.planning.explain import Explanation, explanation
 from viewkeeper.planning.planner import choose
-from viewkeeper.refresh import stale_views
+from viewkeeper.refresh import lattice_members, stale_views
 from viewkeeper.refresh_view import learned
 from viewkeeper.spark.compare import Difference, compare
 from viewkeeper.spark.execute import Execution
@@ -175,20 +175,13 @@ def explain(work: Workspace, view: str) -> Explanation:
         pending = replace(storage_of(draft, definition, {}), changes=all_changed)
     known = learned(last_details(entry, work.log, definition.name))
     compiled_view = compiled(definition, entry.catalog)
-    deltas = planned(work, draft, _members(work, draft))
+    views = entry.catalog.in_order()
+    batches = {view.name: batch_of(draft, view, inputs_seen(work.log, view)) for view in views}
+    deltas = planned(work, draft, lattice_members(work, draft, views, None, batches))
     edge = deltas.edges.get(definition.name)
     batch = pending if edge is None else deltas.by(edge, pending)
     choice = choose(compiled_view, batch, _lenient(definition.policy), known)
     return explanation(compiled_view, batch, choice, _last_report(work, definition), edge)
-
-
-def _members(work: Workspace, draft: Draft) -> Iterator[Member]:
-    """The views that a refresh of all would maintain by their summary-deltas."""
-    for definition in draft.catalog.in_order():
-        seen = inputs_seen(work.log, definition)
-        member = member_of(compiled(definition, draft.catalog), batch_of(draft, definition, seen), seen)
-        if member is not None and definition.policy != "full":
-            yield member
 
 
 def _defined(catalog: Catalog, view: str) -> ViewDefinition:

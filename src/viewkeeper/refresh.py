@@ -123,7 +123,7 @@ def compute_views(
     order = with_ancestors(draft, names)
     _check_strict(work, draft, order, policy)
     relevant = _relevant(work, draft, order, policy)
-    members = _members(work, draft, order, policy, relevant) if use_lattice else ()
+    members = lattice_members(work, draft, order, policy, relevant) if use_lattice else ()
     deltas = planned(work, draft, members)
     anew = _planned_anew(work, draft, order, policy) if use_lattice else Anew()
     done: list[ViewReport] = []
@@ -219,17 +219,17 @@ def _is_fresh(work: Workspace, draft: Draft, view: ViewDefinition) -> bool:
     return batch is not None and not batch.changes
 
 
-def _members(
+def lattice_members(
     work: Workspace,
     draft: Draft,
     order: Iterable[ViewDefinition],
     policy: str | None,
-    relevant: Mapping[str, Batch],
+    batches: Mapping[str, Batch | None],
 ) -> Iterator[Member]:
     """The views that are maintained by their summary-deltas."""
     for definition in order:
         view, old = compiled(definition, draft.catalog), inputs_seen(work.log, definition)
-        member = member_of(view, relevant.get(definition.name), old)
+        member = member_of(view, batches.get(definition.name), old)
         if member is not None and (policy or definition.policy) != "full":
             yield member
 

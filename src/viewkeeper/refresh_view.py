@@ -155,7 +155,7 @@ def _report(
             "alternatives": {one.strategy.name: one.expected.to_dict() for one in choice.alternatives},
             "rejected": {strategy: reason.code for strategy, reason in choice.rejected},
             LEARNED: dict(now_known.factors),
-            DELTA_SIZE: {"rows": execution.rows_written, "changes": changes},
+            DELTA_SIZE: {"rows": execution.rows_written - execution.groups_recomputed, "changes": changes},
         },
     )
 

@@ -67,25 +67,26 @@ class SummaryDelta:
         return _preaggregated(view, batch) or maintained(view, batch)
 
 
-def first_aggregation(cube: CubeView, batch: Batch) -> CubeView | None:
-    """What the changes are aggregated to before they are joined with dimensions, where that pays."""
+def first_aggregation(cube: CubeView, batch: Batch) -> Edge | None:
+    """The edge from what the changes are aggregated to before they are joined with dimensions, where that
+    pays and can be done."""
     first = preaggregated(cube, Changes(batch.changed))
     if first is None or not pays(cube, first, _rows(batch, cube), _first_groups(cube, first, batch)):
         return None
-    return first
+    edge = derives(cube, first)
+    return edge if isinstance(edge, Edge) and _serves(edge, batch) else None
 
 
 def _preaggregated(view: View, batch: Batch) -> Script | None:
     """The changes aggregated by what the joins with dimensions need, and joined then."""
     assert isinstance(view.summary, Summary)
-    cube = view.summary.cube
-    first = first_aggregation(cube, batch)
-    if first is None:
+    edge = first_aggregation(view.summary.cube, batch)
+    if edge is None:
         return None
+    first = edge.parent
     aggregate = Aggregate(source(first), first.keys, first.measures)
-    state, edge = aggregate_state(aggregate), derives(cube, first)
-    if state is None or isinstance(edge, Refusal) or not _serves(edge, batch):
-        return None
+    state = aggregate_state(aggregate)
+    assert state is not None, "the view's own aggregates have state"
     change = stratum_delta(aggregate.child, batch.changed, batch, frozenset())
     prepared = Compute(first.name, plain(summary_delta(state, change)), "prepare-changes, aggregated")
     delta = Reference(first.name, summary_columns(state))

@@ -48,9 +48,10 @@ class Calibration:
         before = self.factors.get(strategy)
         factor = found if before is None else _between(before, found, WEIGHT)
         others = {name: _between(known, factor, FORGOTTEN) for name, known in self.factors.items()}
-        return Calibration({**others, strategy: round(factor, 3)})
+        factors = {**others, strategy: factor}
+        return Calibration({name: round(known, 3) for name, known in factors.items()})
 
 
 def _between(one: float, other: float, weight: float) -> float:
     """The geometric mean, `other` having this weight."""
-    return round(exp((1 - weight) * log(one) + weight * log(other)), 3)
+    return exp((1 - weight) * log(one) + weight * log(other))

@@ -147,6 +147,7 @@ def explanation(
 ) -> Explanation:
     """What a refresh of this view would do with these changes."""
     steps = [explained for step in choice.taken.script for explained in _explained(step)]
+    is_summary_delta = isinstance(choice.strategy, SummaryDelta)
     plan = "\n\n".join(f"{s.name} =\n{show(s.query)}" for s in view.strata if s.query is not None)
     return Explanation(
         view.name,
@@ -159,8 +160,8 @@ def explanation(
         tuple((s.name, batch.sizes.get(s.name)) for s in choice.strategy.state(view)),
         tuple(steps),
         last,
-        edge.parent.name if edge is not None else None,
-        _figures(view, batch, edge) if isinstance(choice.strategy, SummaryDelta) else "",
+        edge.parent.name if edge is not None and is_summary_delta else None,
+        _figures(view, batch, edge) if is_summary_delta else "",
     )
 
 
@@ -168,7 +169,8 @@ def _figures(view: View, batch: Batch, edge: Edge | None) -> str:
     if not isinstance(view.summary, Summary):
         return ""
     first = None if edge is not None else first_aggregation(view.summary.cube, batch)
-    return figures(view.summary.cube, Changes(batch.changed, batch.only_inserts), edge, first)
+    changes = Changes(batch.changed, batch.only_inserts)
+    return figures(view.summary.cube, changes, edge, first.parent if first is not None else None)
 
 
 def _explained(step: Step) -> list[ExplainedStep]:

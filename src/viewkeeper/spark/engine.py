@@ -109,7 +109,7 @@ class Engine:
 
     def plan(self, rel: Relation, frames: Mapping[str, DataFrame]) -> DataFrame:
         """A plan with explicit counts; `frames` holds its leaves by the names that SQL gives them."""
-        return self.text(render(rel, SPARK, lambda leaf: slot(state_name(leaf)), pretty=False), frames)
+        return self.text(text_of(rel), frames)
 
     def text(self, sql: str, frames: Mapping[str, DataFrame]) -> DataFrame:
         """SQL in which `slot(name)` stands for the DataFrame of that name; no view stays behind."""
@@ -223,6 +223,11 @@ def translated(error: Exception) -> ViewkeeperError:
 
 def _first_lines(text: str) -> str:
     return "\n".join(text.strip().splitlines()[:6])
+
+
+def text_of(rel: Relation) -> str:
+    """The SQL of a plan with explicit counts, in which slots stand for its leaves."""
+    return render(rel, SPARK, lambda leaf: slot(state_name(leaf)), pretty=False)
 
 
 def slot(name: str) -> str:

@@ -3,7 +3,8 @@
 Small results are kept on the driver, larger ones are Parquet files. Either way their size is known, so
 that plans stay as small as in the first round and Spark can broadcast what is small. `append` and
 `move` only put results together or rename them; one round costs one action per definition, and one
-more where its candidates are looked up in something large.
+more where its candidates are looked up in something large. A stored relation with pending layers costs one
+more action in all: it is merged once.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from viewkeeper.algebra.walk import scans
 from viewkeeper.maintenance.evaluator import Derivation, absent, present
 from viewkeeper.maintenance.strata import references
 from viewkeeper.spark.arrow import arrow_type
-from viewkeeper.spark.engine import RESULTS, Engine, columns_of, slot
+from viewkeeper.spark.engine import RESULTS, Engine, columns_of, text_of
 from viewkeeper.spark.read import Source
-from viewkeeper.sql.render import SPARK, render, state_name
+from viewkeeper.sql.render import state_name
 from viewkeeper.storage.relation import DataFile
 
 Lowering = Callable[[Relation], Relation]
@@ -174,7 +175,8 @@ class SparkEvaluator:
         query = known[1]
         if query.is_void:
             return Result(query.columns)
-        frame = frame or self._asked(query)
+        if frame is None:
+            frame = self._asked(query)
         if not self.is_large and all(_is_local(column) for column in query.columns):
             table = self.engine.collected(frame, SMALL + 1)
             if table.num_rows <= SMALL:
@@ -222,9 +224,8 @@ class SparkEvaluator:
 
 def _query(explicit: Relation) -> _Query:
     """A plan with explicit counts as text."""
-    text = render(explicit, SPARK, lambda leaf: slot(state_name(leaf)), pretty=False)
     leaves = {state_name(scan): scan for scan in scans(explicit)}
-    return _Query(text, tuple(leaves.items()), references(explicit), is_void=is_empty(explicit))
+    return _Query(text_of(explicit), tuple(leaves.items()), references(explicit), is_void=is_empty(explicit))
 
 
 def _signed(derivation: Derivation, prepared: Lowering) -> Relation:

@@ -272,7 +272,7 @@ class Execution:
 
     def _forget(self, relation: str) -> None:
         """A relation that was written to must be opened anew."""
-        for name in [n for n in self.sources if n == relation or n.startswith(f"{relation}__")]:
+        for name in [n for n in self.sources if n.startswith(f"{relation}__")]:
             del self.sources[name]
         self._forget_new(relation)
 
