@@ -22,7 +22,7 @@ from viewkeeper.maintenance.lattice.summary import stored_edge
 from viewkeeper.maintenance.summary_delta.state import visible
 from viewkeeper.refresh import stale_views
 from viewkeeper.report import Reason
-from viewkeeper.spark.execute import Execution
+from viewkeeper.spark.execute import Execution, Result
 from viewkeeper.spark.session import DataFrame
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.render import render
@@ -82,7 +82,7 @@ def answered(work: Workspace, sql: str, entry: Entry, plain_answer: DataFrame, s
         return plain_answer
     execution = Execution(work.engine, found.state, {})
     source = work.reader.rows(found.state.relations[found.relation])
-    execution.supply(found.relation, source.frame, source.rows)
+    execution.supply(found.relation, Result(source.frame, source.rows))
     return execution.shaped(found.plan, plain_answer)
 
 

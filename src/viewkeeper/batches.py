@@ -70,7 +70,8 @@ def storage_of(draft: Draft, definition: ViewDefinition, old: Mapping[str, Relat
     own = {n: draft.relations[n] for n in (*definition.state, definition.name) if n in draft.relations}
     sizes = {name: state.stored_rows for name, state in (*states, *own.items())}
     stored = {name: state.columns for name, state in own.items()}
-    return Batch({}, sizes, counted, stored)
+    keyed = frozenset(name for name, state in states if state.merge is not None)
+    return Batch({}, sizes, counted, stored, keyed)
 
 
 def _change(old: RelationState | None, new: RelationState) -> TableChange | None:

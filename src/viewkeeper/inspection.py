@@ -11,13 +11,16 @@ from viewkeeper.batches import batch_of, inputs_seen, last_details, storage_of
 from viewkeeper.catalog import Catalog, ViewDefinition
 from viewkeeper.definitions import view_named
 from viewkeeper.draft import Draft
-from viewkeeper.errors import NotFound
-from viewkeeper.lattices import planned
+from viewkeeper.errors import CannotMaintain, NotFound
+from viewkeeper.lattices import Deltas, planned
 from viewkeeper.maintenance.strategy import TableChange
+from viewkeeper.materialization import Anew
 from viewkeeper.planning.explain import Explanation, explanation
 from viewkeeper.planning.planner import choose
-from viewkeeper.refresh import lattice_members, stale_views
-from viewkeeper.refresh_view import learned
+from viewkeeper.planning.shared_work import SharedWork
+from viewkeeper.refresh import families, lattice_members, stale_views, with_ancestors
+from viewkeeper.refresh_family import plan_family
+from viewkeeper.refresh_view import Refresh, learned
 from viewkeeper.spark.compare import Difference, compare
 from viewkeeper.spark.execute import Execution
 from viewkeeper.spark.feed import change_feed
@@ -181,7 +184,22 @@ def explain(work: Workspace, view: str) -> Explanation:
     edge = deltas.edges.get(definition.name)
     batch = pending if edge is None else deltas.by(edge, pending)
     choice = choose(compiled_view, batch, _lenient(definition.policy), known)
-    return explanation(compiled_view, batch, choice, _last_report(work, definition), edge)
+    common = _in_common(work, draft, definition.name, deltas)
+    return explanation(compiled_view, batch, choice, _last_report(work, definition), edge, common)
+
+
+def _in_common(work: Workspace, draft: Draft, name: str, deltas: Deltas) -> SharedWork | None:
+    """What the view would share if all stale views were refreshed now, as far as that is known before: not of
+    one that waits for others."""
+    order = with_ancestors(draft, stale_views(work, draft.base))
+    first = families(order, deltas.parent).get(frozenset(), [])
+    if name not in [view.name for view in first]:
+        return None
+    try:
+        family = plan_family(Refresh(work, draft, None, {}, deltas, Anew()), first)
+    except CannotMaintain:
+        return None
+    return family.shared.work if name in family.shared.work.scripts else None
 
 
 def _defined(catalog: Catalog, view: str) -> ViewDefinition:

@@ -121,7 +121,7 @@ def delta_of(view: str) -> str:
 def supply_delta(child: Execution, parent: Execution, name: str, looked: bool) -> None:
     """What the parent's script appended, or what it held against the stored groups."""
     if looked:
-        child.supply(delta_of(name), parent.frames[met_name(name)], parent.sizes.get(met_name(name), 0))
+        child.supply(delta_of(name), parent.result(met_name(name)))
         return
     state = child.draft.relations[name]
     layers = layers_between(parent.old[name], state)

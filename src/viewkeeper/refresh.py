@@ -21,7 +21,8 @@ from viewkeeper.materialization import Anew, planned_anew
 from viewkeeper.planning.planner import require_strategy
 from viewkeeper.propagation import set_aside, take_over
 from viewkeeper.publish import publish
-from viewkeeper.refresh_view import refresh_view
+from viewkeeper.refresh_family import Family, plan_family
+from viewkeeper.refresh_view import Refresh
 from viewkeeper.relevant import Pending, relevant_batches
 from viewkeeper.report import Reason, Report, ViewReport
 from viewkeeper.spark.execute import layers_between
@@ -126,21 +127,22 @@ def compute_views(
     members = lattice_members(work, draft, order, policy, relevant) if use_lattice else ()
     deltas = planned(work, draft, members)
     anew = _planned_anew(work, draft, order, policy) if use_lattice else Anew()
+    known = Refresh(work, draft, policy, relevant, deltas, anew)
     done: list[ViewReport] = []
 
-    def one(definition: ViewDefinition) -> ViewReport:
-        work.progress("refresh", definition.name, len(done), len(order))
-        batch = relevant.get(definition.name)
-        report = refresh_view(work, draft, definition, policy, batch, deltas, anew)
-        if report.strategy == "none" and definition.name in taken:
+    def one(family: Family, name: str) -> ViewReport:
+        work.progress("refresh", name, len(done), len(order))
+        report = family.run(name)
+        if report.strategy == "none" and name in taken:
             report = replace(report, strategy=SummaryDelta.name, reason=PROPAGATED)
         done.append(report)
         return report
 
     with work.engine.keeping():
-        reports = _side_by_side(order, one, lambda name: anew.parent(name) or deltas.parent(name))
+        by_needs = families(order, lambda name: anew.parent(name) or deltas.parent(name))
+        reports = _side_by_side(by_needs, lambda views: plan_family(known, views), one)
     work.progress("refresh", "", len(order), len(order))
-    return reports
+    return [reports[definition.name] for definition in order]
 
 
 def _check_strict(work: Workspace, draft: Draft, order: Sequence[ViewDefinition], policy: str | None) -> None:
@@ -165,44 +167,51 @@ def fold_views(work: Workspace, draft: Draft, reports: Iterable[ViewReport]) -> 
 
 
 def _side_by_side(
-    order: Sequence[ViewDefinition],
-    one: Callable[[ViewDefinition], ViewReport],
-    parent: Callable[[str], str | None],
-) -> list[ViewReport]:
-    """Does each view as soon as what it needs is done: views that it reads, and its parent in the lattice.
+    by_needs: Mapping[frozenset[str], list[ViewDefinition]],
+    plan: Callable[[Sequence[ViewDefinition]], Family],
+    one: Callable[[Family, str], ViewReport],
+) -> dict[str, ViewReport]:
+    """Plans each family as soon as what it waits for is done, and then does its views.
 
-    The order puts views after what they need, so a thread that waits waits for one that works.
+    Families stand after what they wait for, so a thread that waits waits for one that works.
     """
     started: dict[str, Future[ViewReport]] = {}
 
-    def after(definition: ViewDefinition, needed: Sequence[Future[ViewReport]]) -> ViewReport:
+    def after(needed: Iterable[Future[ViewReport]], views: Sequence[ViewDefinition]) -> Family:
         for other in needed:
             other.result()
-        return one(definition)
+        return plan(views)
 
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-        for definition in _parents_first(order, parent):
-            names = (*definition.reads, parent(definition.name))
-            needed = [started[name] for name in names if name in started]
-            started[definition.name] = pool.submit(after, definition, needed)
-    return [started[definition.name].result() for definition in order]
+        for names, views in by_needs.items():
+            family = pool.submit(after, [started[name] for name in names], views)
+            for view in views:
+                started[view.name] = pool.submit(lambda f, n: one(f.result(), n), family, view.name)
+    return {name: future.result() for name, future in started.items()}
 
 
-def _parents_first(
+def families(
     order: Sequence[ViewDefinition], parent: Callable[[str], str | None]
-) -> list[ViewDefinition]:
+) -> dict[frozenset[str], list[ViewDefinition]]:
+    """Views by what they wait for: views that they read, and their parent in the lattice; those first that
+    others wait for."""
     views = {view.name: view for view in order}
-    found: dict[str, ViewDefinition] = {}
+    needs = {
+        name: frozenset(other for other in (*view.reads, parent(name)) if other in views)
+        for name, view in views.items()
+    }
+    found: dict[frozenset[str], list[ViewDefinition]] = {}
 
-    def visit(name: str | None) -> None:
-        if name in views and name not in found:
-            for other in (*views[name].reads, parent(name)):
-                visit(other)
-            found[name] = views[name]
+    def place(names: frozenset[str]) -> None:
+        if names in found:
+            return
+        for name in names:
+            place(needs[name])
+        found[names] = [views[name] for name in views if needs[name] == names]
 
-    for view in order:
-        visit(view.name)
-    return list(found.values())
+    for name in views:
+        place(needs[name])
+    return found
 
 
 def _planned_anew(work: Workspace, draft: Draft, order: Sequence[ViewDefinition], policy: str | None) -> Anew:

@@ -1,4 +1,4 @@
-"""One view's part of a refresh: what it went through, the way that is chosen, the report on it."""
+"""One view's part of a refresh: what it went through, the way that is chosen, doing it, the report on it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from viewkeeper.maintenance.strategy import Batch, View
 from viewkeeper.materialization import Anew
 from viewkeeper.planning.calibration import Calibration
 from viewkeeper.planning.planner import RECOMPUTE, Choice, choose
+from viewkeeper.planning.steps import Script
 from viewkeeper.report import Reason, ViewReport
 from viewkeeper.spark.execute import Execution
+from viewkeeper.spark.shared_results import SharedResults
 from viewkeeper.storage.relation import RelationState
 from viewkeeper.views import compiled
 from viewkeeper.workspace import Workspace
@@ -35,6 +37,19 @@ LASTING = (LEARNED, DELTA_SIZE)
 
 
 @dataclass(frozen=True)
+class Refresh:
+    """What a refresh knows before it comes to its views: their batches without changes that cannot matter,
+    and what they take from each other along the lattice."""
+
+    work: Workspace
+    draft: Draft
+    policy: str | None
+    relevant: Mapping[str, Batch]
+    deltas: Deltas
+    anew: Anew
+
+
+@dataclass(frozen=True)
 class _Task:
     """One view with what it went through; `batch` is None before its first refresh."""
 
@@ -48,62 +63,82 @@ class _Task:
         return self.batch is not None and not self.batch.changes and not self.redefined
 
 
-def _task(work: Workspace, draft: Draft, definition: ViewDefinition, relevant: Batch | None) -> _Task:
+@dataclass(frozen=True)
+class Planned:
+    """One view, and the way that is chosen for it; none where nothing is to be done."""
+
+    definition: ViewDefinition
+    task: _Task
+    earlier: Mapping[str, Any]
+    seconds: float
+    batch: Batch | None = None
+    choice: Choice | None = None
+    script: Script = ()
+
+    @property
+    def may_share(self) -> bool:
+        """Whether its script goes from one state of its inputs to another, as those of other views do."""
+        return self.choice is not None and self.task.batch is not None and not self.task.redefined
+
+
+def _task(refresh: Refresh, definition: ViewDefinition) -> _Task:
+    log, draft = refresh.work.log, refresh.draft
     view = compiled(definition, draft.catalog)
     earlier = draft.redefined.pop(definition.name, None)
-    old = inputs_seen(work.log, earlier or definition)
+    old = inputs_seen(log, earlier or definition)
     if earlier is None:
+        relevant = refresh.relevant.get(definition.name)
         return _Task(view, relevant or batch_of(draft, definition, old), old)
     batch = batch_since_redefined(draft, earlier, definition, old)
     before = compiled(earlier, draft.base.catalog)
     return _Task(replace(view, before=before), batch, old, redefined=True)
 
 
-def refresh_view(
-    work: Workspace,
-    draft: Draft,
-    definition: ViewDefinition,
-    policy: str | None,
-    relevant: Batch | None,
-    deltas: Deltas,
-    anew: Anew,
-) -> ViewReport:
-    """Brings one view to the draft's state of the base tables, by the cheapest way that the policy allows."""
-    started, earlier = time.perf_counter(), last_details(draft.base, work.log, definition.name)
-    known = learned(earlier)
-    task = _task(work, draft, definition, relevant)
-    if task.is_idle and policy != "full":
-        _publish_position(draft, definition)
-        return _nothing_to_do(task, earlier, time.perf_counter() - started)
-    batch, choice = _chosen(draft, definition, task, policy, deltas, anew, known)
-    own = {name: draft.relations[name] for name in (*definition.state, definition.name)}
-    execution = Execution(work.engine, draft, {**task.old, **own}, progress=_told(work, definition.name))
-    deltas.supply(definition.name, execution)
-    execution.run(choice.taken.script)
-    if definition.name in deltas.members and isinstance(choice.strategy, SummaryDelta):
-        deltas.done[definition.name] = execution
-    _publish_position(draft, definition)
-    parent = _parent(definition.name, batch, deltas, anew)
-    return _report(definition.name, choice, execution, batch, parent, known, time.perf_counter() - started)
+def plan_view(refresh: Refresh, definition: ViewDefinition) -> Planned:
+    """The cheapest way that the policy allows to bring a view to the draft's state of the base tables."""
+    started = time.perf_counter()
+    earlier = last_details(refresh.draft.base, refresh.work.log, definition.name)
+    task = _task(refresh, definition)
+    if task.is_idle and refresh.policy != "full":
+        return Planned(definition, task, earlier, time.perf_counter() - started)
+    batch, choice = _chosen(refresh, definition, task, learned(earlier))
+    seconds = time.perf_counter() - started
+    return Planned(definition, task, earlier, seconds, batch, choice, choice.taken.script)
+
+
+def run_view(refresh: Refresh, planned: Planned, shared: SharedResults) -> ViewReport:
+    """Does what is planned for a view; what other views compute as well is taken from them."""
+    started, name, draft = time.perf_counter(), planned.definition.name, refresh.draft
+    if planned.choice is None or planned.batch is None:
+        _publish_position(draft, planned.definition)
+        return _nothing_to_do(planned)
+    own = {relation: draft.relations[relation] for relation in (*planned.definition.state, name)}
+    old = {**planned.task.old, **own}
+    execution = Execution(refresh.work.engine, draft, old, progress=_told(refresh.work, name))
+    refresh.deltas.supply(name, execution)
+    shared.supply(name, execution)
+    execution.run(planned.script)
+    if name in refresh.deltas.members and isinstance(planned.choice.strategy, SummaryDelta):
+        refresh.deltas.done[name] = execution
+    _publish_position(draft, planned.definition)
+    seconds = planned.seconds + time.perf_counter() - started
+    parent = _parent(name, planned.batch, refresh)
+    return _report(
+        planned, planned.choice, planned.batch, execution, parent, shared.work.sharers(name), seconds
+    )
 
 
 def _chosen(
-    draft: Draft,
-    definition: ViewDefinition,
-    task: _Task,
-    policy: str | None,
-    deltas: Deltas,
-    anew: Anew,
-    known: Calibration,
+    refresh: Refresh, definition: ViewDefinition, task: _Task, known: Calibration
 ) -> tuple[Batch, Choice]:
     """What is to be done, with what other views have computed already, and how."""
-    name, policy = definition.name, policy or definition.policy
-    batch = task.batch or storage_of(draft, definition, {})
-    batch = _from_parent(draft, batch, name, anew)
+    name, policy = definition.name, refresh.policy or definition.policy
+    batch = task.batch or storage_of(refresh.draft, definition, {})
+    batch = _from_parent(refresh.draft, batch, name, refresh.anew)
     if task.batch is None:
         choice = choose(task.view, batch, "full", known)
         return batch, replace(choice, reason=FIRST_FILL)
-    batch = replace(deltas.batch(name, batch), may_recompute=policy == "auto")
+    batch = replace(refresh.deltas.batch(name, batch), may_recompute=policy == "auto")
     return batch, choose(task.view, batch, policy, known)
 
 
@@ -116,29 +151,30 @@ def _from_parent(draft: Draft, batch: Batch, name: str, anew: Anew) -> Batch:
     return replace(batch, anew=anew.state(name, batch.counted), sizes=sizes)
 
 
-def _nothing_to_do(task: _Task, earlier: Mapping[str, Any], seconds: float) -> ViewReport:
-    assert task.batch is not None
-    dropped = task.batch.rows_dropped
-    details = {"rows_dropped": dropped, **{name: earlier[name] for name in LASTING if name in earlier}}
-    return ViewReport(task.view.name, "none", IRRELEVANT if dropped else UNCHANGED, 0, 0, seconds, details)
+def _nothing_to_do(planned: Planned) -> ViewReport:
+    name, batch = planned.definition.name, planned.task.batch
+    dropped = batch.rows_dropped if batch is not None else 0
+    lasting = {key: planned.earlier[key] for key in LASTING if key in planned.earlier}
+    reason = IRRELEVANT if dropped else UNCHANGED
+    return ViewReport(name, "none", reason, 0, 0, planned.seconds, {"rows_dropped": dropped, **lasting})
 
 
 def _report(
-    name: str,
+    planned: Planned,
     choice: Choice,
-    execution: Execution,
     batch: Batch,
+    execution: Execution,
     parent: str | None,
-    known: Calibration,
+    shares: Mapping[str, list[str]],
     seconds: float,
 ) -> ViewReport:
     """What was done and why, what it was expected to cost, and what is learned from it."""
-    is_first = choice.reason is FIRST_FILL
+    known, is_first = learned(planned.earlier), choice.reason is FIRST_FILL
     now_known = known if is_first else known.after(choice.strategy.name, choice.taken.model, seconds)
     is_anew = choice.strategy is RECOMPUTE
     changes = 0 if is_anew else sum(change.rows for change in batch.changes.values())
     return ViewReport(
-        name,
+        planned.definition.name,
         choice.strategy.name,
         _reason(choice, execution),
         execution.rows_read,
@@ -150,6 +186,7 @@ def _report(
             "recomputed": execution.recomputed,
             "rows_dropped": batch.rows_dropped,
             "parent": parent,
+            "shares": shares,
             "reads": execution.reads,
             "estimate": choice.taken.expected.to_dict(),
             "alternatives": {one.strategy.name: one.expected.to_dict() for one in choice.alternatives},
@@ -165,11 +202,11 @@ def learned(earlier: Mapping[str, Any]) -> Calibration:
     return Calibration(earlier.get(LEARNED, {}))
 
 
-def _parent(name: str, batch: Batch, deltas: Deltas, anew: Anew) -> str | None:
+def _parent(name: str, batch: Batch, refresh: Refresh) -> str | None:
     """The view that the lattice took this one's summary-delta, or its whole state, from."""
     if batch.anew is not None:
-        return anew.parent(name)
-    return deltas.parent(name) if batch.summary is not None else None
+        return refresh.anew.parent(name)
+    return refresh.deltas.parent(name) if batch.summary is not None else None
 
 
 def _told(work: Workspace, view: str) -> Callable[[str], None]:

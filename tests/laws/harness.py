@@ -107,8 +107,13 @@ def store(name: str, explicit: Relation) -> Reference:
 
 def value(rel: Relation) -> Bag:
     """The signed bag that a plan denotes."""
+    return explicit_value(weighted(rel))
+
+
+def explicit_value(explicit: Relation) -> Bag:
+    """The signed bag that an explicit plan denotes, whose last column is the count."""
     bag: Bag = Counter()
-    for *row, count in rows_of(weighted(rel)):
+    for *row, count in rows_of(explicit):
         bag[tuple(_comparable(v) for v in row)] += count
     return nonzero(bag)
 

@@ -12,7 +12,7 @@ from rich.syntax import Syntax
 from viewkeeper.cli.options import DEFAULT_WAREHOUSE, Json, Policy, WarehousePath
 from viewkeeper.cli.output import console, print_json, print_records
 from viewkeeper.cli.session import opened
-from viewkeeper.planning.explain import FIGURES, Explanation
+from viewkeeper.planning.explain import FIGURES, Explanation, shared_with
 
 if TYPE_CHECKING:
     from viewkeeper.inspection import HistoryEntry
@@ -142,7 +142,8 @@ def print_explanation(shown: Explanation) -> None:
 
 def _last(shown: Explanation) -> list[str]:
     parent = [f"by way of {shown.parent}"] if shown.parent else []
-    return [*parent, *([f"last: {shown.last_refresh()}"] if shown.last else [])]
+    last = [f"last: {shown.last_refresh()}"] if shown.last else []
+    return [*parent, *shared_with(shown.shares), *last]
 
 
 def print_report(report: Report) -> None:

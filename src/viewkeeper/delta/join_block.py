@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from viewkeeper.algebra.build import filtered, joined
 from viewkeeper.algebra.expressions import Scalar, columns_of, conjunction, conjuncts
 from viewkeeper.algebra.relations import Join, JoinKind, Relation
+from viewkeeper.algebra.walk import base_tables
 from viewkeeper.delta.equalities import equalities
 from viewkeeper.delta.restrict import partners_of_left
 
@@ -56,8 +57,12 @@ class JoinBlock:
 
 
 def join_block(join: Join) -> JoinBlock:
-    """The block of nested inner joins, each with the conditions between its sides."""
+    """The block of nested inner joins, each with the conditions between its sides.
+
+    However the tables are ordered in the text, their deltas come in one order, for views to share them.
+    """
     inputs, conditions = _flattened(join)
+    inputs.sort(key=base_tables)
     constant = conjunction(part for part in conditions if not columns_of(part))
     return JoinBlock((filtered(inputs[0], constant), *inputs[1:]), tuple(conditions), join.columns)
 

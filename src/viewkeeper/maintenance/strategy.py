@@ -95,18 +95,20 @@ class TableChange:
 class Batch:
     """What a refresh finds: the inputs that changed, and how everything is stored.
 
-    `counted` names the relations whose stored rows carry counts because deletions are pending;
-    `stored` gives the columns of stored relations. `relevance` holds, for tables some of whose
-    changes were found not to matter, the condition of those that may. `may_recompute`: where much
-    of a view goes, computing that part anew is allowed. `summary` is the view's summary-delta where
-    it comes from that of another view, not from the changes; `anew` is its whole state where that
-    comes from the state of another view.
+    `counted` names the relations whose stored rows carry counts because deletions are pending; `stored`
+    gives the columns of stored relations; `keyed` names the inputs whose layers merge by a key, so that
+    their changes are looked up in what is stored. `relevance` holds, for tables some of whose changes were
+    found not to matter, the condition of those that may. `may_recompute`: where much of a view goes,
+    computing that part anew is allowed. `summary` is the view's summary-delta where it comes from that of
+    another view, not from the changes; `anew` is its whole state where that comes from the state of
+    another view.
     """
 
     changes: Mapping[str, TableChange]
     sizes: Mapping[str, int]
     counted: frozenset[str] = frozenset()
     stored: Mapping[str, tuple[Column, ...]] = field(default_factory=dict)
+    keyed: frozenset[str] = frozenset()
     relevance: Mapping[str, Scalar] = field(default_factory=dict)
     rows_dropped: int = 0
     may_recompute: bool = True

@@ -69,11 +69,13 @@ class Sizes:
     """The sizes of stored relations and of changes; results of earlier steps are added as they are met.
 
     `groups` says how many groups there are by some columns, where a stored relation has one row for each.
+    The changes of `keyed` relations are looked up in what is stored, before and after.
     """
 
     stored: Mapping[str, float]
     changes: Mapping[str, float]
     groups: Mapping[frozenset[str], float] = field(default_factory=dict)
+    keyed: frozenset[str] = frozenset()
     results: dict[str, Size] = field(default_factory=dict)
     largest: float = 0.0
 
@@ -85,6 +87,12 @@ class Sizes:
         if scan.at is not State.DELTA:
             return Size(whole, whole)
         return Size(self.changes.get(scan.table, 1.0), whole)
+
+    def read(self, node: Relation, size: Size) -> float:
+        """The rows read from storage for a node, beside its inputs."""
+        if isinstance(node, Scan) and node.at is State.DELTA and node.table in self.keyed:
+            return 2 * size.whole
+        return size.rows if isinstance(node, (Scan, Reference)) else 0.0
 
     def result(self, name: str) -> Size:
         """The size of an earlier result; one that no step computed is a change of some input."""
@@ -115,8 +123,9 @@ def handled(plan: Relation, sizes: Sizes) -> Handled:
     for node in nodes(plan):
         inputs = [found[child] for child in children(node)]
         found[node] = _size(node, inputs, sizes)
-        cost += _cost(node, inputs, found[node])
-        read += found[node].rows if isinstance(node, (Scan, Reference)) else 0
+        own = sizes.read(node, found[node])
+        cost += own * READ + _cost(node, inputs, found[node])
+        read += own
     return Handled(found[plan], read, cost, len(found))
 
 
@@ -169,10 +178,8 @@ def _joined(join: Join, left: Size, right: Size) -> Size:
 
 
 def _cost(node: Relation, inputs: list[Size], output: Size) -> float:
-    """What an operator costs beside its inputs."""
+    """What an operator costs beside its inputs and what it reads."""
     match node:
-        case Scan() | Reference():
-            return output.rows * READ
         case Join():
             sides = sorted(one.rows for one in inputs)
             return sides[1] * PROBED if sides[0] <= BROADCAST else sum(sides) * SHUFFLED

@@ -8,11 +8,11 @@ costs, on the machine at hand, is learned by `calibration`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from viewkeeper.algebra.relations import Aggregate, Filter, Project
+from viewkeeper.algebra.relations import Aggregate, Filter, Project, Relation
 from viewkeeper.algebra.walk import base_tables
 from viewkeeper.maintenance.id_diffs.script import Apply
 from viewkeeper.maintenance.strategy import Batch, View
@@ -80,10 +80,28 @@ NOTHING = Estimate(0, 0, 0, 0.0)
 
 def estimate(script: Script, view: View, batch: Batch) -> Estimate:
     """The cost of a script for a batch; steps are met in order, and each adds its result's size."""
-    changes = {name: float(change.rows) for name, change in batch.changes.items()}
-    stored = {name: float(rows) for name, rows in batch.sizes.items()}
-    sizes = Sizes(stored, changes, dict(_groups(view, stored)))
+    sizes = sizes_of([batch])
+    sizes.groups = dict(_groups(view, sizes.stored))
     return sum((_step(step, sizes) for step in script), NOTHING)
+
+
+def sizes_of(batches: Iterable[Batch]) -> Sizes:
+    """The sizes of what some views read, and of its changes."""
+    stored: dict[str, float] = {}
+    changes: dict[str, float] = {}
+    keyed: frozenset[str] = frozenset()
+    for batch in batches:
+        stored |= batch.sizes
+        changes |= {name: float(change.rows) for name, change in batch.changes.items()}
+        keyed |= batch.keyed
+    return Sizes(stored, changes, keyed=keyed)
+
+
+def saved_by_sharing(plan: Relation, users: int, sizes: Sizes) -> float:
+    """Seconds that are saved where a plan is computed and written once, and read by all its users."""
+    found = handled(plan, sizes)
+    rows = found.size.rows
+    return (users - 1) * found.cost * ROW - ACTION - rows * WRITTEN - users * rows * ROW
 
 
 def _groups(view: View, stored: Mapping[str, float]) -> Iterator[tuple[frozenset[str], float]]:

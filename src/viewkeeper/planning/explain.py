@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, assert_never
 
 from viewkeeper.algebra.build import is_empty
@@ -22,6 +22,7 @@ from viewkeeper.maintenance.summary_delta.prepare import Batch as Changes
 from viewkeeper.planning.cost import Estimate
 from viewkeeper.planning.phases import phases
 from viewkeeper.planning.planner import Choice
+from viewkeeper.planning.shared_work import SharedWork
 from viewkeeper.planning.steps import (
     AppendLayer,
     ApplyDiffs,
@@ -52,6 +53,7 @@ class Explanation:
     `expected` is the cost of every strategy that could do it, `rejected` the reason of every one that could
     not. `last` is what the last refresh of the view was expected to cost, and did. `parent` is the view whose
     summary-delta this one's comes from, and `figures` how mumick97 writes the summary-delta and the refresh.
+    `shares` are steps that are done once for this view and for others, which it names.
     """
 
     view: str
@@ -66,6 +68,7 @@ class Explanation:
     last: Mapping[str, Any] | None = None
     parent: str | None = None
     figures: str = ""
+    shares: Mapping[str, list[str]] = field(default_factory=dict)
 
     def __str__(self) -> str:
         parts = [
@@ -79,6 +82,7 @@ class Explanation:
             *(f"  not {name}: {reason}" for name, reason in self.rejected),
             *(f"  keeps {kept}" for kept in self.kept()),
             *([f"  by way of {self.parent}"] if self.parent else []),
+            *(f"  {shared}" for shared in shared_with(self.shares)),
             *([f"  last: {self.last_refresh()}"] if self.last else []),
             "",
             "The view:",
@@ -102,7 +106,8 @@ class Explanation:
         if "estimate" in details:
             line += f", expected {details['estimate']['seconds']:.2g} s"
         line += f"; {last.get('rows_read', 0):,} rows read, {last.get('rows_written', 0):,} written"
-        return line + (f"; by way of {details['parent']}" if details.get("parent") else "")
+        line += f"; by way of {details['parent']}" if details.get("parent") else ""
+        return "; ".join([line, *shared_with(details.get("shares", {}))])
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -117,6 +122,7 @@ class Explanation:
             "steps": [{"title": step.title, "sql": step.sql} for step in self.steps],
             "last": dict(self.last) if self.last else None,
             "parent": self.parent,
+            "shares": dict(self.shares),
             "figures": self.figures,
         }
 
@@ -134,6 +140,7 @@ class Explanation:
             for title, body in more
         )
         kept = f"<p>Keeps {text(', '.join(self.kept()))}.</p>" if self.state else ""
+        kept += "".join(f"<p>{text(shared)}.</p>" for shared in shared_with(self.shares))
         last = f"<p>Last: {text(self.last_refresh())}.</p>" if self.last else ""
         return f"<div><p>{head}</p><table>{rows}</table>{kept}{last}{folded}</div>"
 
@@ -144,9 +151,12 @@ def explanation(
     choice: Choice,
     last: Mapping[str, Any] | None = None,
     edge: Edge | None = None,
+    common: SharedWork | None = None,
 ) -> Explanation:
-    """What a refresh of this view would do with these changes."""
-    steps = [explained for step in choice.taken.script for explained in _explained(step)]
+    """What a refresh of this view would do with these changes, and with what other views go through."""
+    common = common or SharedWork({view.name: choice.taken.script})
+    script = (*common.parts_of(view.name), *common.scripts[view.name])
+    steps = [explained for step in script for explained in _explained(step)]
     is_summary_delta = isinstance(choice.strategy, SummaryDelta)
     plan = "\n\n".join(f"{s.name} =\n{show(s.query)}" for s in view.strata if s.query is not None)
     return Explanation(
@@ -162,7 +172,13 @@ def explanation(
         last,
         edge.parent.name if edge is not None and is_summary_delta else None,
         _figures(view, batch, edge) if is_summary_delta else "",
+        common.sharers(view.name),
     )
+
+
+def shared_with(shares: Mapping[str, list[str]]) -> list[str]:
+    """One phrase for each result that several views use."""
+    return [f"shares {name} with {', '.join(views)}" for name, views in shares.items()]
 
 
 def _figures(view: View, batch: Batch, edge: Edge | None) -> str:

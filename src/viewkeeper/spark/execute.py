@@ -44,6 +44,14 @@ def _silent(line: str) -> None:
     """Progress that nobody listens to."""
 
 
+@dataclass(frozen=True)
+class Result:
+    """What a script has computed, and how many rows it has."""
+
+    frame: DataFrame
+    rows: int
+
+
 @dataclass
 class Execution:
     """One view's script at work. `old` holds its inputs as they were at its last refresh."""
@@ -99,15 +107,19 @@ class Execution:
             self.frames[step.name] = self.engine.plan(step.plan, {**leaves, **self.frames})
         return self.engine.plan(rest, {**leaves, **self.frames})
 
-    def supply(self, name: str, frame: DataFrame, rows: int) -> None:
+    def result(self, name: str) -> Result:
+        """A result that was written, for scripts of other views."""
+        return Result(self.frames[name], self.sizes.get(name, 0))
+
+    def supply(self, name: str, result: Result) -> None:
         """A result of another script, which plans of this one refer to."""
-        self.frames[name] = frame
-        self.rows_read += rows
+        self.frames[name] = result.frame
+        self.rows_read += result.rows
 
     def supply_layers(self, name: str, state: RelationState, layers: tuple[Layer, ...]) -> None:
         """The rows of some layers of a keyed relation, as they were appended."""
         source = Reader(self.engine).layer_rows(state, layers)
-        self.supply(name, source.frame, source.rows)
+        self.supply(name, Result(source.frame, source.rows))
 
     def shaped(self, plan: Relation, like: DataFrame) -> DataFrame:
         """The DataFrame of a plan, with the names and types of another one."""
