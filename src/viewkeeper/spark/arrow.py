@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import parquet
 
 from viewkeeper.algebra.schema import Column
 
@@ -63,3 +64,16 @@ def _local(value: datetime | None, zone: str) -> datetime | None:
     if value is None or value.tzinfo is None:
         return value
     return value.astimezone(ZoneInfo(zone)).replace(tzinfo=None)
+
+
+def parquet_table(contents: Sequence[bytes], columns: Sequence[Column]) -> pa.Table | None:
+    """The rows of Parquet files with these columns; None where Arrow might not read them as Spark does, which
+    writes timestamps in a form and a time zone of its own."""
+    types = {column.name: arrow_type(column.type) for column in columns}
+    if any(kind is None or pa.types.is_timestamp(kind) for kind in types.values()):
+        return None
+    files = [parquet.ParquetFile(pa.BufferReader(content)) for content in contents]
+    if any(not types.keys() <= set(file.schema_arrow.names) for file in files):
+        return None
+    schema = pa.schema([(name, kind) for name, kind in types.items() if kind is not None])
+    return pa.concat_tables([file.read(list(types)).select(list(types)).cast(schema) for file in files])

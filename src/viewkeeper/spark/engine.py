@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from viewkeeper.algebra.relations import Relation
 from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.errors import InvalidSQL, MissingFile, ViewkeeperError, WrongType
+from viewkeeper.spark.arrow import parquet_table
 from viewkeeper.spark.session import settings
 from viewkeeper.sql.render import SPARK, render, state_name
 from viewkeeper.storage.footers import written_files
@@ -35,6 +36,9 @@ SMALL = 200_000
 ONE_TASK = 50_000
 """So few rows are read by one task: what follows needs no shuffle, however many operators there are."""
 
+HELD = 1_000
+"""So few changed rows are read once, by the driver, for all views of a refresh."""
+
 _FILE = r"((?:file:)?/[^\s'\"]+?\.parquet)"
 _GONE = r"(?:does not exist|is not a Parquet file|not found|FileNotFound|PATH_NOT_FOUND|FAILED_READ_FILE)"
 _MISSING = re.compile(rf"{_FILE}.*{_GONE}|{_GONE}.*?{_FILE}", re.S)
@@ -51,6 +55,7 @@ class Engine:
         self._lock = threading.Lock()
         self._results: list[str] = []
         self._keeping = 0
+        self._held: dict[tuple[str, ...], DataFrame | None] = {}
 
     @contextmanager
     def keeping(self) -> Iterator[None]:
@@ -68,7 +73,7 @@ class Engine:
                 self._keeping -= 1
                 results = [] if self._keeping else self._results
                 if not self._keeping:
-                    self._results = []
+                    self._results, self._held = [], {}
             self.folder.delete([path for batch in results for path, _ in self.folder.listed(batch)])
 
     def settings(self) -> AbstractContextManager[None]:
@@ -87,6 +92,29 @@ class Engine:
             except FAILURES as error:
                 raise translated(error) from error
         return in_one_task(frame, sum(file.rows for file in files))
+
+    def few(self, relation: str, files: Iterable[DataFile], columns: Sequence[Column]) -> DataFrame:
+        """The rows of some files; few are read once while intermediate results are kept, and Spark is handed
+        them with every plan that uses them."""
+        files = tuple(files)
+        if not self._keeping or not 0 < sum(file.rows for file in files) <= HELD:
+            return self.files(relation, files, columns)
+        place = (relation, *(file.path for file in files))
+        with self._lock:
+            if place not in self._held:
+                self._held[place] = self._driver_rows(relation, files, columns)
+            held = self._held[place]
+        return self.files(relation, files, columns) if held is None else held
+
+    def _driver_rows(
+        self, relation: str, files: Sequence[DataFile], columns: Sequence[Column]
+    ) -> DataFrame | None:
+        self._check_sizes(relation, files)
+        try:
+            table = parquet_table([self.folder.read(join(relation, f.path)) for f in files], columns)
+        except pa.ArrowException:
+            return None
+        return None if table is None else self.local(table, columns)
 
     def _check_sizes(self, relation: str, files: Sequence[DataFile]) -> None:
         """Spark takes a file of no bytes for one of no rows; the log knows better."""

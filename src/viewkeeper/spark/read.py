@@ -88,8 +88,9 @@ class Reader:
     def changes(self, old: RelationState, new: RelationState, layers: tuple[Layer, ...]) -> Source:
         """The signed rows that the layers made of `old` to become `new`, unconsolidated."""
         if new.merge is None:
-            found = self._layers(new, layers, counted(new.columns))
-            return Source(found.frame, found.rows, counted=True)
+            files = [file for layer in layers for file in layer.files]
+            frame = self.engine.few(new.folder, files, counted(new.columns))
+            return Source(frame, sum(file.rows for file in files), counted=True)
         if new.merge.identified:
             return self._identified_changes(old, new, layers)
         before, after = self.rows(old), self.rows(new)
