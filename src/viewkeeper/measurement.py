@@ -113,5 +113,6 @@ def _run(work: Workspace, ready: Draft, definition: ViewDefinition, one: Alterna
     old = inputs_seen(work.log, definition)
     started = time.perf_counter()
     with work.engine.keeping():
-        Execution(work.engine, draft, {**old, **own}).run(one.script)
+        expected = one.model.rows_written
+        Execution(work.engine, draft, {**old, **own}, expected=expected).run(one.script)
     return time.perf_counter() - started

@@ -114,7 +114,10 @@ def run_view(refresh: Refresh, planned: Planned, shared: SharedResults) -> ViewR
         return _nothing_to_do(planned)
     own = {relation: draft.relations[relation] for relation in (*planned.definition.state, name)}
     old = {**planned.task.old, **own}
-    execution = Execution(refresh.work.engine, draft, old, progress=_told(refresh.work, name))
+    expected = planned.choice.taken.model.rows_written
+    execution = Execution(
+        refresh.work.engine, draft, old, progress=_told(refresh.work, name), expected=expected
+    )
     refresh.deltas.supply(name, execution)
     shared.supply(name, execution)
     execution.run(planned.script)

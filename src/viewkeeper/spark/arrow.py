@@ -6,7 +6,7 @@ small it is. Rows of types that Arrow and Spark do not share in the plain way go
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -77,3 +77,16 @@ def parquet_table(contents: Sequence[bytes], columns: Sequence[Column]) -> pa.Ta
         return None
     schema = pa.schema([(name, kind) for name, kind in types.items() if kind is not None])
     return pa.concat_tables([file.read(list(types)).select(list(types)).cast(schema) for file in files])
+
+
+def has_plain_types(columns: Iterable[Column]) -> bool:
+    """Whether Arrow writes these columns to Parquet as Spark does."""
+    return all(arrow_type(column.type) is not None for column in columns)
+
+
+def parquet_bytes(table: pa.Table, spark_version: str) -> bytes:
+    """The rows as a Parquet file like those of Spark: by its version Spark knows how old dates are meant."""
+    told = table.replace_schema_metadata({"org.apache.spark.version": spark_version})
+    sink = pa.BufferOutputStream()
+    parquet.write_table(told, sink, compression="snappy", store_schema=False, store_decimal_as_integer=True)
+    return bytes(sink.getvalue())

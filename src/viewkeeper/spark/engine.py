@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
@@ -17,10 +18,10 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from viewkeeper.algebra.relations import Relation
 from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.errors import InvalidSQL, MissingFile, ViewkeeperError, WrongType
-from viewkeeper.spark.arrow import parquet_table
+from viewkeeper.spark.arrow import has_plain_types, parquet_bytes, parquet_table
 from viewkeeper.spark.session import settings
 from viewkeeper.sql.render import SPARK, render, state_name
-from viewkeeper.storage.footers import written_files
+from viewkeeper.storage.footers import data_file, written_files
 from viewkeeper.storage.objects import Folder, join
 from viewkeeper.storage.relation import DataFile
 
@@ -35,6 +36,9 @@ SMALL = 200_000
 
 ONE_TASK = 50_000
 """So few rows are read by one task: what follows needs no shuffle, however many operators there are."""
+
+COLLECTED = 30_000
+"""A result of at most this many rows is written by the driver: Spark takes some 0.1 s to write a file."""
 
 HELD = 1_000
 """So few changed rows are read once, by the driver, for all views of a refresh."""
@@ -155,8 +159,28 @@ class Engine:
                 raise translated(error) from error
 
     def write(self, frame: DataFrame, relation: str, rows: int | None = None) -> tuple[DataFile, ...]:
-        """Writes a DataFrame below a relation's folder; one action. Nothing names the files yet."""
+        """Writes a DataFrame below a relation's folder; one action. Nothing names the files yet.
+
+        `rows` are about as many as it has, where that is known. It takes a second action where there are
+        many more.
+        """
         batch = join("data", uuid.uuid4().hex)
+        if rows is not None and rows <= COLLECTED and has_plain_types(columns_of(frame)):
+            table = self.collected(frame, COLLECTED + 1)
+            if table.num_rows <= COLLECTED:
+                return self._written(table, relation, join(batch, "part-0.parquet"))
+        return self._written_by_spark(frame, relation, batch, rows)
+
+    def _written(self, table: pa.Table, relation: str, name: str) -> tuple[DataFile, ...]:
+        if not table.num_rows:
+            return ()
+        content = parquet_bytes(table, self.spark.version)
+        self.folder.create(join(relation, name), content)
+        return (data_file(name, len(content), pq.read_metadata(pa.BufferReader(content))),)
+
+    def _written_by_spark(
+        self, frame: DataFrame, relation: str, batch: str, rows: int | None
+    ) -> tuple[DataFile, ...]:
         if rows is not None and rows <= SMALL:
             frame = frame.coalesce(1)
         self.count_action()

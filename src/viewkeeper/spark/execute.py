@@ -54,7 +54,8 @@ class Result:
 
 @dataclass
 class Execution:
-    """One view's script at work. `old` holds its inputs as they were at its last refresh."""
+    """One view's script at work. `old` holds its inputs as they were at its last refresh; `expected` is about
+    how many rows it will write."""
 
     engine: Engine
     draft: Draft
@@ -70,6 +71,7 @@ class Execution:
     empty: set[str] = field(default_factory=set)
     recomputed: list[str] = field(default_factory=list)
     progress: Callable[[str], None] = _silent
+    expected: int | None = None
 
     def run(self, script: Script) -> None:
         with self.engine.keeping():
@@ -131,7 +133,7 @@ class Execution:
         """Results whose size decides what follows are written beside the data until the refresh is done."""
         frame = self.frame(step.plan)
         columns = columns_of(frame)
-        files = self.engine.write_result(frame)
+        files = self.engine.write_result(frame, self.expected)
         self.frames[step.name] = self.engine.files(RESULTS, files, columns)
         self.sizes[step.name] = sum(file.rows for file in files)
         self._mark_flags(step.name, step.flags, files)
@@ -193,7 +195,7 @@ class Execution:
         frame = _cast(frame, (*columns, *more))
         if state.merge is not None:
             frame = frame.withColumns(_order(self.draft.next_sequence(step.relation), step.replaces))
-        files = self.engine.write(frame, state.folder)
+        files = self.engine.write(frame, state.folder, self.expected)
         self.draft.append(step.relation, files, step.replaces)
         written = sum(file.rows for file in files)
         self.rows_written += written
@@ -216,7 +218,7 @@ class Execution:
         """Appends signed rows to a bag and keeps them as its change."""
         state = self.draft.relations[relation]
         columns = _layer_schema(state, frame.columns)
-        files = self.engine.write(_cast(frame, columns), state.folder)
+        files = self.engine.write(_cast(frame, columns), state.folder, self.expected)
         self.draft.append(relation, files)
         self.rows_written += sum(file.rows for file in files)
         self._forget(relation)
@@ -248,7 +250,7 @@ class Execution:
     def write_main(self, relation: str, frame: DataFrame) -> None:
         """Writes a relation anew."""
         state = self.draft.relations[relation]
-        files = self.engine.write(_cast(frame, state.columns), state.folder)
+        files = self.engine.write(_cast(frame, state.columns), state.folder, self.expected)
         removed = main_files(self.engine.folder.delta_address(state.folder), state.main_version)
         version = commit_main(
             self.engine.folder, state.folder, state.main_version, state.columns, files, removed

@@ -83,7 +83,8 @@ class _Results:
             return
         frame, self.operators[name] = self._frame(name, plan)
         if self.operators[name] > (LARGE if often else 4 * LARGE):
-            columns, files = columns_of_frame(frame), engine.write_result(frame)
+            columns = columns_of_frame(frame)
+            files = engine.write_result(frame, self.execution.expected)
             frame, self.operators[name] = engine.files(RESULTS, files, columns), 1
         frames[name] = frame
 
@@ -145,7 +146,8 @@ class _Writer:
         rows = (
             self.execution.frames[hidden_name(step.diff.name)].selectExpr(*texts).withColumn(SEQUENCE, place)
         )
-        self.pending.append((step.target, diff, self.pool.submit(engine.write, rows, state.folder)))
+        written = self.pool.submit(engine.write, rows, state.folder, self.execution.expected)
+        self.pending.append((step.target, diff, written))
 
     def settle(self) -> None:
         """Waits for what is being written, and appends it."""

@@ -33,8 +33,12 @@ def written_files(folder: Folder, relation: str, batch: str) -> tuple[DataFile, 
 
 
 def _described(folder: Folder, relation: str, path: str, size: int) -> DataFile:
-    metadata = read_footer(folder, path, size)
     name = path.removeprefix(relation).lstrip("/")
+    return data_file(name, size, read_footer(folder, path, size))
+
+
+def data_file(name: str, size: int, metadata: pq.FileMetaData) -> DataFile:
+    """A file with what its footer tells."""
     return DataFile(name, metadata.num_rows, size, ranges(metadata), columns_with_nulls(metadata))
 
 
