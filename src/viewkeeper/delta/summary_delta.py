@@ -16,7 +16,7 @@ here have explicit counts; they are steps of a script, and others refer to their
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from sqlglot import exp
 
@@ -25,6 +25,7 @@ from viewkeeper.algebra.counts import consolidated, is_counted, plain, weighted
 from viewkeeper.algebra.expressions import (
     Named,
     Scalar,
+    and_,
     column,
     equal,
     function,
@@ -39,6 +40,8 @@ from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState
 from viewkeeper.delta.functions import Kind, Part, when
 
 SIGN = "__sign"
+HELD = "__held"
+"""The value that may be an extreme, beside the same value signed for a sum."""
 
 
 def lost(name: str) -> str:
@@ -54,7 +57,7 @@ def summary_columns(state: AggregateState) -> tuple[str, ...]:
 
 def summary_delta(state: AggregateState, delta: Relation) -> Relation:
     """One row per group that `delta` mentions, with the change of each state column."""
-    return _summed_up(state, _prepared(state, delta, net=bool(state.extremes)))
+    return _summed_up(state, _prepared(state, delta, net=len(_held(state)) > 1))
 
 
 def full_state(state: AggregateState, source: Relation) -> Relation:
@@ -118,11 +121,39 @@ def _call(part: Part) -> Scalar:
 
 
 def _summed_up(state: AggregateState, prepared: Relation) -> Relation:
+    if len(_held(state)) == 1:
+        return finished(state, _in_one_pass(state, prepared))
     total = _sums(state, prepared)
-    for argument in dict.fromkeys(part.argument for part in state.extremes):
+    for argument in _held(state):
         parts = tuple(part for part in state.extremes if part.argument == argument)
         total = beside(total, held_extremes(state, prepared, parts), state.keys)
     return finished(state, total)
+
+
+def _held(state: AggregateState) -> tuple[Scalar | None, ...]:
+    """The arguments of which extremes are kept."""
+    return tuple(dict.fromkeys(part.argument for part in state.extremes))
+
+
+def _in_one_pass(state: AggregateState, prepared: Relation) -> Relation:
+    """Sums and the extremes of one argument: both are summed up by value first, then by group.
+
+    The net count of a value is its sum of signs, so that nothing has to be consolidated before.
+    """
+    value = Named(HELD, column(value_name(state, _held(state)[0])))
+    signed = _signed(state, projected(prepared, (*same(prepared.columns), value)))
+    sums = [Named(name, _total(state, part)) for part, name in state.names if not part.is_extreme]
+    number = Named(COUNT, function("sum", column(SIGN)))
+    each = Aggregate(signed, same((*state.keys, HELD)), (*sums, number))
+    outputs = [Named(name, _added_up(state, part)) for part, name in state.names if not part.is_extreme]
+    for part in state.extremes:
+        outputs += _extremes(state, part, column(HELD))
+    return Aggregate(each, same(state.keys), tuple(outputs))
+
+
+def _added_up(state: AggregateState, part: Part) -> Scalar:
+    total = function("sum", column(state.name(part)))
+    return total if part.kind is Kind.SUM else _or_zero(total)
 
 
 def finished(state: AggregateState, total: Relation) -> Relation:
@@ -203,13 +234,15 @@ def held_extremes(state: AggregateState, prepared: Relation, parts: tuple[Part, 
     """Per group, the extremes of the values of one argument that the batch inserts and deletes, net."""
     value = value_name(state, parts[0].argument)
     number = Named(COUNT, function("sum", column(COUNT)))
-    present = exp.not_(exp.Is(this=column(value), expression=exp.null()))
-    each = Aggregate(filtered(prepared, present), same((*state.keys, value)), (number,))
-    outputs: list[Named] = []
-    for part in parts:
-        for comparison, name_of in ((exp.GT, str), (exp.LT, lost)):
-            outputs += _extreme(state, part, comparison, name_of, column(value))
+    each = Aggregate(prepared, same((*state.keys, value)), (number,))
+    outputs = [output for part in parts for output in _extremes(state, part, column(value))]
     return Aggregate(each, same(state.keys), tuple(outputs))
+
+
+def _extremes(state: AggregateState, part: Part, value: Scalar) -> Iterator[Named]:
+    """The extreme of what is inserted and of what is deleted, each with the number of rows that hold it."""
+    for comparison, name_of in ((exp.GT, str), (exp.LT, lost)):
+        yield from _extreme(state, part, comparison, name_of, value)
 
 
 def _extreme(
@@ -220,7 +253,8 @@ def _extreme(
     value: Scalar,
 ) -> tuple[Named, Named]:
     """An extreme of the values whose net count is positive, or negative, and that count."""
-    side = exp.Where(this=comparison(this=column(COUNT), expression=literal(0)))
+    is_value = exp.not_(exp.Is(this=value.copy(), expression=exp.null()))
+    side = exp.Where(this=and_(comparison(this=column(COUNT), expression=literal(0)), is_value))
     least = part.kind is Kind.MIN
     extreme = function("min" if least else "max", value)
     holders = (exp.ArgMin if least else exp.ArgMax)(this=column(COUNT), expression=value.copy())

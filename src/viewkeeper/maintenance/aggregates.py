@@ -30,6 +30,9 @@ from viewkeeper.planning.steps import AppendLayer, Compute, Step, beside, flag
 RECOMPUTE = "groups to recompute"
 LOST = "__is_lost"
 _ANY = "__any"
+MANY = 50_000
+"""Of so many stored groups only those that changed are joined with their changes; to join fewer takes less
+than to find out which."""
 _FLOATS = ("double", "float")
 
 
@@ -70,7 +73,7 @@ def _looking(
     kept = Reference(met_name(name), (*state.keys, *changes, LOST))
     lost = Reference(f"{name}__lost", state.keys or (_ANY,))
     layer = projected(
-        _met(stratum, summary),
+        _met(stratum, summary, batch),
         (*_refreshed(state), *(Named(beside(change), column(change)) for change in changes), *same((LOST,))),
     )
     is_lost = filtered(kept, equal(column(LOST), literal(1)))
@@ -88,11 +91,13 @@ def _looking(
     ]
 
 
-def _met(stratum: Stratum, summary: Relation) -> Relation:
+def _met(stratum: Stratum, summary: Relation, batch: Batch) -> Relation:
     """Each group's change beside its stored state, and whether they determine its new state."""
     state = _state(stratum)
-    stored = Scan(stratum.name, _stored_columns(state), State.OLD)
-    both = met(state, _near(stored, summary, state), summary)
+    stored: Relation = Scan(stratum.name, _stored_columns(state), State.OLD)
+    if batch.sizes.get(stratum.name, MANY) >= MANY:
+        stored = _near(stored, summary, state)
+    both = met(state, stored, summary)
     lost = exp.Case(ifs=[exp.If(this=is_undetermined(state), true=literal(1))], default=literal(0))
     return projected(both, (*same(met_columns(state)), Named(LOST, lost)))
 
