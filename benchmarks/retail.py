@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 import duckdb
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -44,7 +45,10 @@ KINDS = ("update", "insertion")
 FIRST_NEW_SALE = 1_000_000_000
 """New sales are numbered from here on, so that no point repeats those of another."""
 
-BATCHES = 50
+REPEAT = 3
+"""How often each point is measured, both ways in turn; medians are told."""
+
+BATCHES = 100
 """More than a shop ever sees: the sales that batch n deletes have n as the rest of their number."""
 
 KEYS = {
@@ -151,24 +155,40 @@ def _shop(spark: SparkSession, folder: Path, rows: int) -> Shop:
 def _measured(shop: Shop, sizes: Iterable[int]) -> list[Point]:
     wh = shop.wh
     duck = _duckdb(shop)
-    recompute = seconds(lambda: wh.refresh(policy="full"))
+    recompute = median(seconds(lambda: wh.refresh(policy="full")) for _ in range(REPEAT))
     points = []
     for changes in sizes:
         for kind in KINDS:
-            shop.changed(kind, changes)
-            individual = wh.propagate(use_lattice=False).seconds
-            wh.refresh()
-            signed = shop.changed(kind, changes)
-            report = wh.propagate()
-            lattice, refresh = report.seconds, wh.refresh().seconds
-            by_hand = seconds(lambda signed=signed: _by_hand(shop, signed))
-            read = sum(entry.rows_read for entry in report)
+            rounds = [_round(shop, kind, changes) for _ in range(REPEAT)]
+            individual, lattice, refresh = (median(times) for times in zip(*(r.times for r in rounds)))
+            by_hand = seconds(lambda signed=rounds[-1].signed: _by_hand(shop, signed))
             where = (kind, shop.rows, changes)
+            read = rounds[-1].rows_read
             points.append(Point(*where, recompute, individual, lattice, refresh, by_hand, duck, read))
     wrong = [name for name in retail.VIEWS if not wh.verify(name)]
     if wrong:
         raise AssertionError(f"not equal to their queries: {', '.join(wrong)}")
     return points
+
+
+@dataclass(frozen=True)
+class Round:
+    """One batch propagated view by view, and another along the lattice; the latter's rows."""
+
+    times: tuple[float, float, float]
+    signed: DataFrame
+    rows_read: int
+
+
+def _round(shop: Shop, kind: str, changes: int) -> Round:
+    wh = shop.wh
+    shop.changed(kind, changes)
+    individual = wh.propagate(use_lattice=False).seconds
+    wh.refresh()
+    signed = shop.changed(kind, changes)
+    report = wh.propagate()
+    times = (individual, report.seconds, wh.refresh().seconds)
+    return Round(times, signed, sum(entry.rows_read for entry in report))
 
 
 def _duckdb(shop: Shop) -> float:
