@@ -1,4 +1,4 @@
-"""A small result is written by the driver, a large one by Spark: the files hold the same, in the same types."""
+"""Small results are written by the driver, large ones by Spark: the files hold the same, in the same types."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from viewkeeper.spark import engine
 from viewkeeper.storage.relation import DataFile
 
 COLUMNS = """
-    a TINYINT, b SMALLINT, c INT, d BIGINT, e DECIMAL(7, 2), f DECIMAL(18, 0), g DECIMAL(38, 10), h DOUBLE, i FLOAT,
-    j STRING, k BOOLEAN, l DATE, m TIMESTAMP, n TIMESTAMP_NTZ, o BINARY"""
+    a TINYINT, b SMALLINT, c INT, d BIGINT, e DECIMAL(7, 2), f DECIMAL(18, 0), g DECIMAL(38, 10), h DOUBLE,
+    i FLOAT, j STRING, k BOOLEAN, l DATE, m TIMESTAMP, n TIMESTAMP_NTZ, o BINARY"""
 VALUES = """
     (1, 2, 3, 4, 1.25, 7, 0.0000000001, DOUBLE('NaN'), FLOAT('-Infinity'), 'é''', true, DATE'0001-01-01',
      TIMESTAMP'1899-12-31 23:59:59.123456', TIMESTAMP_NTZ'0001-01-01 00:00:00', X'00FF'),
