@@ -1,4 +1,4 @@
-"""Small results are written by the driver, large ones by Spark: the files hold the same, in the same types."""
+"""Small results are written by the driver, large ones by Spark: the files hold the same in the same types."""
 
 from __future__ import annotations
 
