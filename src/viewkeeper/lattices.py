@@ -44,7 +44,7 @@ from viewkeeper.workspace import Workspace
 DELTA_SIZE = "summary_delta"
 """In the report on a view: how many rows its summary-delta had, for how many changes."""
 
-WAITING = 20_000
+WAITING = 500_000
 """Rows that a view must save to wait for its parent's summary-delta: for fewer, working side by side was
 measured to be faster, or as fast (docs/performance.md)."""
 

@@ -123,3 +123,10 @@ def test_statistics_of_the_delta_log() -> None:
     found = json.loads(delta_statistics(FILE, ["i", "missing"]))
     assert found["numRecords"] == 2
     assert (found["minValues"], found["maxValues"]) == ({"i": 3}, {"i": 5})
+
+
+def test_a_timestamp_that_python_does_not_have_has_no_range(folder: Folder) -> None:
+    """The last evening of the year 9999 in New York is in the year 10000 in UTC."""
+    after = pa.array([253_402_300_800_000_000 + 1], pa.int64()).cast(pa.timestamp("us", "UTC"))
+    file = written(folder, {"t": after, "i": [7]})
+    assert (file.rows, file.ranges) == (1, {"i": (7, 7)})

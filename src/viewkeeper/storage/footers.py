@@ -78,6 +78,7 @@ def columns_with_nulls(metadata: pq.FileMetaData) -> frozenset[str]:
 
 
 def _range_of_column(metadata: pq.FileMetaData, index: int) -> tuple[Any, Any] | None:
+    """None also where Python has no such value: a timestamp of the year 9999 may be later in UTC."""
     low: Any = None
     high: Any = None
     for group in range(metadata.num_row_groups):
@@ -89,7 +90,10 @@ def _range_of_column(metadata: pq.FileMetaData, index: int) -> tuple[Any, Any] |
             if statistics.null_count == chunk.num_values:
                 continue
             return None
-        least, greatest = statistics.min, statistics.max
+        try:
+            least, greatest = statistics.min, statistics.max
+        except OverflowError:
+            return None
         low = least if low is None else min(low, least)
         high = greatest if high is None else max(high, greatest)
     return json_range(low, high)
