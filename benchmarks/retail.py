@@ -239,7 +239,7 @@ def _tell(table: Table, points: list[Point], scale: float) -> None:
         table.add(f"{p.name}: recompute", whole, 1 / 8 if is_base else None, rows_read=p.rows_read)
         table.add("  refresh of the whole", Comparison(p.refresh, p.maintenance), 1 / 4 if is_base else None)
         limit = 0.6 if p.changes == most_changes else None
-        table.add("  propagate without lattice", Comparison(p.lattice, p.individual), limit)
+        table.add("  propagate without lattice (counting)", Comparison(p.lattice, p.individual), limit)
         table.add("  by hand", Comparison(p.maintenance, p.by_hand))
         limit = 1.0 if p.rows == largest_rows else None
         table.add("  DuckDB recomputing", Comparison(p.maintenance, p.duckdb), limit)

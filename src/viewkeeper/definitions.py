@@ -22,7 +22,7 @@ from viewkeeper.lattices import extensions
 from viewkeeper.maintenance.counting import redefined
 from viewkeeper.maintenance.id_diffs import Caching
 from viewkeeper.maintenance.strategy import View
-from viewkeeper.names import checked, checked_columns
+from viewkeeper.names import checked_columns, checked_relation
 from viewkeeper.planning.planner import POLICIES
 from viewkeeper.publish import publish
 from viewkeeper.refresh import refresh_views
@@ -48,7 +48,7 @@ def create_table(
     work: Workspace, schema: TableSchema | str, rows: Any = None, key: Sequence[str] = (), check: bool = True
 ) -> int:
     """A table, empty or filled from rows; a name alone takes its columns from the rows."""
-    name = checked(schema if isinstance(schema, str) else schema.name, "table")
+    name = checked_relation(schema if isinstance(schema, str) else schema.name, "table")
 
     def build(base: Entry) -> Draft:
         must_be_free(base.catalog, name)
@@ -115,7 +115,7 @@ def create_view(
     properties: Sequence[tuple[str, str]] = (),
 ) -> int:
     """A materialized view, filled at once unless `populate` is false."""
-    checked(name, "view")
+    checked_relation(name, "view")
     _must_be_one_of("refresh", refresh, REFRESH_MODES)
     _must_be_one_of("policy", policy, POLICIES)
     checked_properties(properties)

@@ -8,6 +8,9 @@ from collections.abc import Iterable
 from viewkeeper.algebra.schema import HIDDEN_PREFIX
 from viewkeeper.errors import InvalidName
 
+RESERVED = ("__delta", "__old", "__met", "__lost")
+"""In Δ-scripts these endings name states and results of the relation before them."""
+
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -23,6 +26,18 @@ def checked(name: str, what: str) -> str:
         raise InvalidName(
             f"{name!r} cannot be the name of a {what}.",
             f"Names that start with {HIDDEN_PREFIX} are Viewkeeper's own, and 200 characters are the most.",
+            "Choose another name.",
+        )
+    return name
+
+
+def checked_relation(name: str, what: str) -> str:
+    """The name of a table or view: one that no Δ-script gives to something else."""
+    checked(name, what)
+    if name.lower().endswith(RESERVED):
+        raise InvalidName(
+            f"{name!r} cannot be the name of a {what}.",
+            f"Names that end with {', '.join(RESERVED)} are Viewkeeper's own.",
             "Choose another name.",
         )
     return name

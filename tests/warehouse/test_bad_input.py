@@ -183,6 +183,12 @@ CASES: dict[str, tuple[Callable[[vk.Warehouse], object], type[Exception], str]] 
         errors.BrokenForeignKey,
         "9",
     ),
+    "a table named like changes": (sql("CREATE TABLE pos__Delta (a INT)"), errors.InvalidName, "__delta"),
+    "a view named like a state": (
+        sql("CREATE MATERIALIZED VIEW v__old AS SELECT store FROM pos"),
+        errors.InvalidName,
+        "v__old",
+    ),
     "SQL that breaks a key": (sql("UPDATE stores SET id = 1"), errors.DuplicateKey, "1"),
     "SQL that overflows": (sql("UPDATE pos SET qty = qty * 1000000000"), errors.ViewkeeperError, ""),
     "SQL on a view": (sql("DELETE FROM v WHERE q = 1"), errors.InvalidChange, "v"),

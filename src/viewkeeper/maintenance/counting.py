@@ -60,7 +60,7 @@ NO_LATTICE = SummaryDeltas()
 
 def sd_name(stratum: str) -> str:
     """The result that holds the summary-delta of a stratum."""
-    return f"sd_{stratum}"
+    return f"__sd_{stratum}"
 
 
 class Counting:

@@ -103,7 +103,7 @@ class Execution:
         """The DataFrame of a plan with explicit counts. What it uses twice is one frame, whose shuffles Spark
         runs once; caching such frames was measured to cost more (docs/performance.md)."""
         leaves = {state_name(scan): self.source(scan).frame for scan in scans(plan)}
-        prefix = f"shared{len(self.frames)}_"
+        prefix = f"__shared{len(self.frames)}_"
         steps, rest = shared(plan, lambda number: f"{prefix}{number}")
         for step in steps:
             self.frames[step.name] = self.engine.plan(step.plan, {**leaves, **self.frames})
