@@ -33,6 +33,7 @@ from viewkeeper.algebra.relations import (
     Filter,
     Join,
     JoinKind,
+    Lateral,
     Project,
     Relation,
     Scan,
@@ -173,15 +174,24 @@ def _deletions(diffs: Sequence[Diff]) -> list[tuple[tuple[str, ...], Relation]]:
 
 
 def signed_changes(below: Subview, touched: Relation, inserted: Relation) -> Relation:
-    """The touched rows as they were, negatively, and as they are; and the rows that are new."""
+    """The touched rows as they were, negatively, and as they are; and the rows that are new.
+
+    Both signs are made of each row in turn: the rows are found once.
+    """
     columns = below.columns
-    old = Project(touched, (*same(columns), _sign(-1)))
-    alive = Filter(touched, not_(column(GONE)))
-    new = Project(alive, (*(Named(name, column(NEW_PREFIX + name)) for name in columns), _sign(1)))
+    twice = Lateral(touched, exp.Explode(this=exp.Array(expressions=[literal(-1), literal(1)])), (SIGN,))
+    is_old = exp.LT(this=column(SIGN), expression=literal(0))
+    alive = Filter(twice, or_(is_old, not_(column(GONE))))
+    values = (Named(name, _either(is_old, name)) for name in columns)
+    both = Project(alive, (*values, *same((SIGN,))))
     added: Relation = empty((*columns, SIGN))
     if not is_empty(inserted):
         added = Project(named_by(inserted, touched, below.ids, JoinKind.ANTI), (*same(columns), _sign(1)))
-    return union_all((old, new, added), (*columns, SIGN))
+    return union_all((both, added), (*columns, SIGN))
+
+
+def _either(is_old: Scalar, name: str) -> Scalar:
+    return exp.Case().when(is_old.copy(), column(name)).else_(column(NEW_PREFIX + name))
 
 
 def asked_twice(below: Subview, diffs: Sequence[Diff]) -> Relation:
