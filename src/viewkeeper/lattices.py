@@ -89,6 +89,7 @@ class Deltas:
     def batch(self, name: str, batch: Batch) -> Batch:
         """The batch of a view, with its summary-delta where that comes from a parent."""
         edge = self.along(name)
+        batch = replace(batch, handed_on=name in map(self.parent, self.edges))
         return batch if edge is None else self.by(edge, batch)
 
     def by(self, edge: Edge, batch: Batch) -> Batch:

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import random
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
+from pyarrow import parquet
 
 import viewkeeper as vk
 from viewkeeper.errors import DependencyError
 from viewkeeper.maintenance.summary_delta import preaggregate
+from viewkeeper.planning.steps import BESIDE
 
 BY_STORE = (
     "SELECT store, day, COUNT(*) AS n, SUM(price) AS total, MIN(price) AS least FROM sales GROUP BY ALL"
@@ -253,3 +256,27 @@ def test_explain_shows_the_edge_and_the_paper_s_form(shop: vk.Warehouse) -> None
         assert shown.figures.splitlines()[0] in str(shown)
         assert shown.to_dict()["parent"] == shown.parent
     assert "by way of by_store" in str(child)
+
+
+class TestHandedOn:
+    """A layer of a view with extremes holds the changes beside the new state where another needs them."""
+
+    def columns(self, wh: vk.Warehouse, name: str) -> set[str]:
+        state = wh._work.log.latest().relations[name]
+        [file] = state.overlay[-1].files
+        path = Path(wh._work.engine.folder.url, state.folder, file.path)
+        return set(parquet.ParquetFile(path).schema_arrow.names)
+
+    def test_only_then(self, warehouse: vk.Warehouse) -> None:
+        pos = [{"store": n % 3, "item": n % 2, "qty": n} for n in range(12)]
+        warehouse.create_table("pos", pos)
+        warehouse.create_view("pairs", "SELECT store, item, MIN(qty) AS m FROM pos GROUP BY store, item")
+        warehouse.sql("DELETE FROM pos WHERE qty = 9")
+        warehouse.refresh()
+        assert not any(name.startswith(BESIDE) for name in self.columns(warehouse, "pairs"))
+        warehouse.create_view("stores", "SELECT store, MIN(qty) AS m FROM pos GROUP BY store")
+        warehouse.sql("DELETE FROM pos WHERE qty = 10")
+        assert warehouse.refresh().of("stores").details["parent"] == "pairs"
+        assert any(name.startswith(BESIDE) for name in self.columns(warehouse, "pairs"))
+        assert warehouse.verify("pairs")
+        assert warehouse.verify("stores")

@@ -69,7 +69,8 @@ def _looking(
     stratum: Stratum, summary: Relation, changed: frozenset[str], batch: Batch, only_from: tuple[str, ...]
 ) -> list[Step]:
     state, name = _state(stratum), stratum.name
-    changes = [column for column in summary_columns(state) if column not in state.keys]
+    handed_on = summary_columns(state) if batch.handed_on else ()
+    changes = [column for column in handed_on if column not in state.keys]
     kept = Reference(met_name(name), (*state.keys, *changes, LOST))
     lost = Reference(f"{name}__lost", state.keys or (_ANY,))
     layer = projected(

@@ -100,8 +100,8 @@ class Batch:
     their changes are looked up in what is stored. `relevance` holds, for tables some of whose changes were
     found not to matter, the condition of those that may. `may_recompute`: where much of a view goes,
     computing that part anew is allowed. `summary` is the view's summary-delta where it comes from that of
-    another view, not from the changes; `anew` is its whole state where that comes from the state of
-    another view.
+    another view, not from the changes; `handed_on`: that of another view comes from this one's. `anew` is
+    its whole state where that comes from the state of another view.
     """
 
     changes: Mapping[str, TableChange]
@@ -113,6 +113,7 @@ class Batch:
     rows_dropped: int = 0
     may_recompute: bool = True
     summary: Relation | None = None
+    handed_on: bool = False
     anew: Relation | None = None
 
     @property
