@@ -136,19 +136,31 @@ def _held(state: AggregateState) -> tuple[Scalar | None, ...]:
 
 
 def _in_one_pass(state: AggregateState, prepared: Relation) -> Relation:
-    """Sums and the extremes of one argument: both are summed up by value first, then by group.
+    """Sums and the extremes of one argument.
 
     The net count of a value is its sum of signs, so that nothing has to be consolidated before.
     """
     value = Named(HELD, column(value_name(state, _held(state)[0])))
     signed = _signed(state, projected(prepared, (*same(prepared.columns), value)))
-    sums = [Named(name, _total(state, part)) for part, name in state.names if not part.is_extreme]
-    number = Named(COUNT, function("sum", column(SIGN)))
-    each = Aggregate(signed, same((*state.keys, HELD)), (*sums, number))
-    outputs = [Named(name, _added_up(state, part)) for part, name in state.names if not part.is_extreme]
-    for part in state.extremes:
-        outputs += _extremes(state, part, column(HELD))
-    return Aggregate(each, same(state.keys), tuple(outputs))
+    counted = projected(signed, (*same(signed.columns), Named(COUNT, column(SIGN))))
+    parts = [(part, name) for part, name in state.names if not part.is_extreme]
+    by_value = tuple(Named(name, _total(state, part)) for part, name in parts)
+    by_group = tuple(Named(name, _added_up(state, part)) for part, name in parts)
+    return sums_and_extremes(state, counted, by_value, by_group, tuple(state.extremes))
+
+
+def sums_and_extremes(
+    state: AggregateState,
+    prepared: Relation,
+    by_value: tuple[Named, ...],
+    by_group: tuple[Named, ...],
+    parts: tuple[Part, ...],
+) -> Relation:
+    """Rows with a value that may be an extreme, and how many hold it: summed up by value, then by group."""
+    number = Named(COUNT, function("sum", column(COUNT)))
+    each = Aggregate(prepared, same((*state.keys, HELD)), (*by_value, number))
+    extremes = (output for part in parts for output in _extremes(state, part, column(HELD)))
+    return Aggregate(each, same(state.keys), (*by_group, *extremes))
 
 
 def _added_up(state: AggregateState, part: Part) -> Scalar:

@@ -26,9 +26,17 @@ from viewkeeper.algebra.relations import Aggregate, Relation, State
 from viewkeeper.algebra.schema import COUNT
 from viewkeeper.delta.aggregate_state import AggregateState
 from viewkeeper.delta.functions import Kind, Part, when
-from viewkeeper.delta.summary_delta import beside, finished, held_extremes, lost, value_name
+from viewkeeper.delta.summary_delta import (
+    HELD,
+    beside,
+    finished,
+    held_extremes,
+    lost,
+    sums_and_extremes,
+    value_name,
+)
 from viewkeeper.maintenance.lattice.cube_view import CubeView, column_of
-from viewkeeper.maintenance.lattice.derives import Edge, EdgeJoin
+from viewkeeper.maintenance.lattice.derives import Edge, EdgeJoin, Source
 from viewkeeper.maintenance.lattice.edge import with_dimensions
 from viewkeeper.maintenance.lattice.measures import decomposed
 from viewkeeper.maintenance.summary_delta.state import STAR, StateColumn, counter, of_part
@@ -132,17 +140,27 @@ def _summed_up(edge: Edge, child: Summary, rows: Relation) -> Relation:
     keys = tuple(Named(name, key.expr) for name, key in zip(state.keys, edge.keys, strict=True))
     sources = {source.state: source for source in edge.sources}
     plain_parts = [part for part in state.parts if not part.is_extreme]
-    values = (Named(state.name(part), sources[child.meaning[part]].expr) for part in plain_parts)
-    totals = (Named(state.name(p), STAR.total(column(state.name(p)))) for p in plain_parts)
-    total: Relation = Aggregate(projected(rows, (*keys, *values)), same(state.keys), tuple(totals))
-    for part in state.extremes:
-        source = sources[child.meaning[part]]
-        held = _held(source.state, rows) if source.reused else ((source.expr, column(STAR.name)),)
-        value = value_name(state, part.argument)
-        sides = (projected(rows, (*keys, Named(value, v), Named(COUNT, n))) for v, n in held)
-        prepared = union_all(sides, (*state.keys, value, COUNT))
+    values = tuple(Named(state.name(part), sources[child.meaning[part]].expr) for part in plain_parts)
+    totals = tuple(Named(state.name(p), STAR.total(column(state.name(p)))) for p in plain_parts)
+    held = {part: _values_held(sources[child.meaning[part]], rows) for part in state.extremes}
+    if [len(sides) for sides in held.values()] == [1]:
+        [(part, [(value, number)])] = held.items()
+        prepared = projected(rows, (*keys, *values, Named(HELD, value), Named(COUNT, number)))
+        return finished(state, sums_and_extremes(state, prepared, totals, totals, (part,)))
+    total: Relation = Aggregate(projected(rows, (*keys, *values)), same(state.keys), totals)
+    for part, sides in held.items():
+        value_of = value_name(state, part.argument)
+        prepared = union_all(
+            (projected(rows, (*keys, Named(value_of, v), Named(COUNT, n))) for v, n in sides),
+            (*state.keys, value_of, COUNT),
+        )
         total = beside(total, held_extremes(state, prepared, (part,)), state.keys)
     return finished(state, total)
+
+
+def _values_held(source: Source, rows: Relation) -> tuple[tuple[Scalar, Scalar], ...]:
+    """The values that may be an extreme of the child, each with the number of rows that hold it."""
+    return _held(source.state, rows) if source.reused else ((source.expr, column(STAR.name)),)
 
 
 def _held(piece: StateColumn, rows: Relation) -> tuple[tuple[Scalar, Scalar], ...]:
