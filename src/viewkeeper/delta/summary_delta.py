@@ -78,7 +78,7 @@ def _aggregated(state: AggregateState, rows: Relation) -> Relation:
     total: Relation = Aggregate(rows, state.aggregate.keys, tuple(totals))
     if state.extremes:
         prepared = _prepared(state, rows, net=False)
-        for argument in dict.fromkeys(part.argument for part in state.extremes):
+        for argument in _held(state):
             parts = tuple(part for part in state.extremes if part.argument == argument)
             total = beside(total, held_extremes(state, prepared, parts), state.keys)
     return projected(total, (_counted(state, name) for name in state.columns))

@@ -19,7 +19,8 @@ class Compute:
 
     `counted`: its rows are written out, so that their number is known and steps that depend on
     nothing else can be left out when there are none. `flags` are columns of 0 and 1: where no row
-    has 1, that is known too, under the name `flag(name, column)`.
+    has 1, that is known too, under the name `flag(name, column)`. `shared`: other scripts read it
+    too, and its size says nothing of what this one writes.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Compute:
     counted: bool = False
     only_from: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
+    shared: bool = False
 
 
 @dataclass(frozen=True)
