@@ -71,7 +71,7 @@ class Subgoals:
 
     def left(self, rel: Relation) -> Relation:
         """δ⁻: the rows that were in `rel` and are not any more."""
-        if _is_named(rel):
+        if is_named(rel):
             return self._lower(rel, {name: change.deleted for name, change in self.lower.items()})
         if references(rel):
             return self._difference(rel, self.before, self.after)
@@ -89,7 +89,7 @@ class Subgoals:
 
     def entered(self, rel: Relation) -> Relation:
         """δ⁺: the rows that are in `rel` and were not; perhaps also some that were."""
-        if _is_named(rel):
+        if is_named(rel):
             return self._lower(rel, {name: change.inserted for name, change in self.lower.items()})
         if references(rel):
             return self._difference(rel, self.after, self.before)
@@ -118,7 +118,7 @@ def _is_still(change: SetDelta) -> bool:
     return is_empty(change.inserted) and is_empty(change.deleted)
 
 
-def _is_named(rel: Relation) -> bool:
+def is_named(rel: Relation) -> bool:
     """Whether it is a reference, perhaps under other column names."""
     if isinstance(rel, Project):
         return isinstance(rel.child, Reference) and all(output.is_column for output in rel.outputs)

@@ -20,7 +20,6 @@ from viewkeeper.algebra.walk import base_tables
 from viewkeeper.delta.rules import delta
 from viewkeeper.errors import CannotMaintain, Unsupported
 from viewkeeper.maintenance.levels import LEVEL, recursion
-from viewkeeper.maintenance.squaring import squared
 from viewkeeper.maintenance.strategy import Batch, Reached, Stratum, View
 from viewkeeper.maintenance.unfold import branches, rules_of, union_branches
 from viewkeeper.planning.steps import EvaluateFixpoint, MaintainFixpoint
@@ -120,7 +119,6 @@ def maintain_fixpoint(
         before=None if before is None else before.fixpoint,
         share=WORTH if batch.may_recompute else None,
         only_from=() if before is not None else work.only_from(stratum),
-        shorter=squared(stratum.fixpoint) if before is None else None,
     )
 
 

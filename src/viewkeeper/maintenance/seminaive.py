@@ -11,7 +11,7 @@ before it starts, over relations that have names.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from viewkeeper.algebra.build import empty, named_like, union_all
 from viewkeeper.algebra.relations import Definition, Fixpoint, Reference, Relation
@@ -25,11 +25,17 @@ from viewkeeper.maintenance.unfold import rules_of
 
 @dataclass(frozen=True)
 class Loop:
-    """What starts a loop, and what each round derives; `phase` makes the names of its relations."""
+    """What starts a loop, and what each round derives; `phase` makes the names of its relations.
+
+    Seeds may read what is `begun`, in turn, before them, steps what lies `near` the seeds: all of that is
+    evaluated once.
+    """
 
     phase: str
     seeds: Mapping[str, Derivation]
     steps: Mapping[str, Derivation]
+    begun: Mapping[str, Derivation] = field(default_factory=dict)
+    near: Mapping[str, Derivation] = field(default_factory=dict)
 
 
 def total(phase: str, name: str) -> str:
@@ -56,19 +62,29 @@ def saturate(loop: Loop, run: Run, enough: int | None = None) -> dict[str, int]:
     `enough` ends it early, with totals that are not complete, once they hold more rows than that.
     """
     sizes = dict.fromkeys(loop.seeds, 0)
+    for name, derivation in loop.begun.items():
+        run.evaluator.evaluate({name: derivation})
     gained = _round(loop, loop.seeds, sizes, run)
     rounds = 1
     run.progress(f"{loop.phase}, round {rounds}: {_told(gained)}")
     steps = _typed_steps(loop)
+    if loop.near and any(gained.values()):
+        run.evaluator.evaluate(loop.near)
     while steps and any(gained.values()) and (enough is None or sum(sizes.values()) <= enough):
         if rounds >= run.limit:
-            run.evaluator.drop([made(loop.phase, name) for name in loop.seeds for made in (total, frontier)])
+            totals = [total(loop.phase, name) for name in loop.seeds]
+            run.evaluator.drop([*totals, *_passing(loop)])
             raise _diverged(loop, run.limit)
         gained = _round(loop, steps, sizes, run)
         rounds += 1
         run.progress(f"{loop.phase}, round {rounds}: {_told(gained)}")
-    run.evaluator.drop([frontier(loop.phase, name) for name in loop.seeds])
+    run.evaluator.drop(_passing(loop))
     return sizes
+
+
+def _passing(loop: Loop) -> list[str]:
+    """The names of relations that nobody needs after the loop."""
+    return [*(frontier(loop.phase, name) for name in loop.seeds), *loop.begun, *loop.near]
 
 
 def _round(loop: Loop, plans: Mapping[str, Derivation], sizes: dict[str, int], run: Run) -> dict[str, int]:

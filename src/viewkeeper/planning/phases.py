@@ -28,21 +28,17 @@ def phases(step: EvaluateFixpoint | MaintainFixpoint) -> Iterator[Phase]:
         yield f"Levels of {names}", _levels(step.fixpoint, step)
         return
     for loop in _loops(step):
-        plans = _plans("seed", loop.seeds, step)
-        if plans:
-            yield (
-                f"{loop.phase} of {names}, until a round derives nothing",
-                {
-                    **plans,
-                    **_plans("round", loop.steps, step),
-                },
-            )
+        seeds, rounds = _plans("seed of ", loop.seeds, step), _plans("round of ", loop.steps, step)
+        if seeds:
+            until = ", until a round derives nothing" if rounds else ""
+            once, near = (_plans("", given, step) for given in (loop.begun, loop.near))
+            yield f"{loop.phase} of {names}{until}", {**once, **seeds, **near, **rounds}
 
 
 def _loops(step: EvaluateFixpoint | MaintainFixpoint) -> list[Loop]:
     if isinstance(step, MaintainFixpoint):
         changes = Changes(step.inserted, step.deleted, dict(step.keys))
-        return loops(step.maintained, stored_rows(step.fixpoint, step.relations), changes, step.before)
+        return loops(step.fixpoint, stored_rows(step.fixpoint, step.relations), changes, step.before)
     world = World(lambda rel: rel, {})
     return [first_evaluation(stratum, world) for stratum in strata(step.fixpoint.definitions)]
 
@@ -51,7 +47,7 @@ def _plans(
     title: str, derivations: Mapping[str, Derivation], step: EvaluateFixpoint | MaintainFixpoint
 ) -> dict[str, Relation]:
     return {
-        f"{title} of {name}": plain(bound(derivation.relation, step.counted))
+        f"{title}{name}": plain(bound(derivation.relation, step.counted))
         for name, derivation in derivations.items()
         if not derivation.is_void
     }

@@ -84,8 +84,7 @@ class MaintainFixpoint:
     `inserted` and `deleted` name the inputs that gained and may have lost rows, `computed` those of
     which a step before has computed the change, `keys` the keys of inputs that are state of the same
     view. `before` is the recursion as it was, where its definition changed. More overdeleted rows
-    than a `share` of what is stored end the attempt, and the recursion is evaluated from scratch. `shorter`
-    is the same recursion by rules that take fewer rounds, where there are such.
+    than a `share` of what is stored end the attempt, and the recursion is evaluated from scratch.
     """
 
     fixpoint: Fixpoint
@@ -99,12 +98,6 @@ class MaintainFixpoint:
     before: Fixpoint | None = None
     share: float | None = None
     only_from: tuple[str, ...] = ()
-    shorter: Fixpoint | None = None
-
-    @property
-    def maintained(self) -> Fixpoint:
-        """The rules that maintenance goes by."""
-        return self.shorter or self.fixpoint
 
 
 @dataclass(frozen=True)

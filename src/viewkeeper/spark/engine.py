@@ -23,6 +23,7 @@ from viewkeeper.spark.session import settings
 from viewkeeper.sql.render import SPARK, render, state_name
 from viewkeeper.storage.footers import data_file, written_files
 from viewkeeper.storage.objects import Folder, join
+from viewkeeper.storage.overlay import has_plain_equality, one_layer
 from viewkeeper.storage.relation import DataFile
 
 FAILURES = (PySparkException, Py4JError)
@@ -110,15 +111,41 @@ class Engine:
             held = self._held[place]
         return self.files(relation, files, columns) if held is None else held
 
+    def laid(
+        self,
+        relation: str,
+        layers: Sequence[Sequence[DataFile]],
+        columns: Sequence[Column],
+        key: Sequence[str],
+    ) -> DataFrame | None:
+        """Layers of a bag as one layer, made by the driver once while intermediate results are kept; None
+        where it cannot."""
+        if not self._keeping:
+            return None
+        place = (relation, "laid", *(file.path for files in layers for file in files))
+        with self._lock:
+            if place not in self._held:
+                tables = [self._driver_table(relation, files, columns) for files in layers]
+                known = [table for table in tables if table is not None and has_plain_equality(table.schema)]
+                whole = known and len(known) == len(tables)
+                self._held[place] = self.local(one_layer(known, key), columns) if whole else None
+            return self._held[place]
+
     def _driver_rows(
         self, relation: str, files: Sequence[DataFile], columns: Sequence[Column]
     ) -> DataFrame | None:
+        table = self._driver_table(relation, files, columns)
+        return None if table is None else self.local(table, columns)
+
+    def _driver_table(
+        self, relation: str, files: Sequence[DataFile], columns: Sequence[Column]
+    ) -> pa.Table | None:
+        """The rows of some files; None where Arrow might not read them as Spark does."""
         self._check_sizes(relation, files)
         try:
-            table = parquet_table([self.folder.read(join(relation, f.path)) for f in files], columns)
+            return parquet_table([self.folder.read(join(relation, f.path)) for f in files], columns)
         except pa.ArrowException:
             return None
-        return None if table is None else self.local(table, columns)
 
     def _check_sizes(self, relation: str, files: Sequence[DataFile]) -> None:
         """Spark takes a file of no bytes for one of no rows; the log knows better."""

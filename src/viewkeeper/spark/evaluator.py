@@ -35,7 +35,7 @@ Lowering = Callable[[Relation], Relation]
 LARGE = 100_000
 """Candidates are stored before they are looked up in more rows than this."""
 
-SMALL = 20_000
+SMALL = 50_000
 """Results of at most this many rows stay on the driver."""
 
 GATHERED = 2_000_000
@@ -128,11 +128,11 @@ class SparkEvaluator:
         return self.engine.text(query.text, {**leaves, **named})
 
     def _leaf(self, name: str, scan: Scan) -> DataFrame:
-        """A stored relation. One that has pending layers is merged once, for all rounds after the first."""
+        """A stored relation. One that has pending layers is merged once, for all rounds after the second."""
         if name not in self.gathered:
             self.opened[name] += 1
             source = self.source(scan)
-            if self.opened[name] == 1 or not source.merged or source.rows > GATHERED:
+            if self.opened[name] <= 2 or not source.merged or source.rows > GATHERED:
                 return source.frame
             files = self.engine.write_result(source.frame, source.rows)
             self.gathered[name] = self.engine.files(RESULTS, files, columns_of(source.frame))

@@ -214,12 +214,12 @@ class Execution:
         self.rows_written += sum(file.rows for file in files)
         self._forget_new(relation)
 
-    def write_change(self, relation: str, frame: DataFrame) -> None:
-        """Appends signed rows to a bag and keeps them as its change."""
+    def write_change(self, relation: str, frame: DataFrame, is_set: bool = False) -> None:
+        """Appends signed rows to a bag and keeps them as its change; of a set, no row has a second copy."""
         state = self.draft.relations[relation]
         columns = _layer_schema(state, frame.columns)
         files = self.engine.write(_cast(frame, columns), state.folder, self.expected)
-        self.draft.append(relation, files)
+        self.draft.append(relation, files, last_copies=is_set)
         self.rows_written += sum(file.rows for file in files)
         self._forget(relation)
         self.frames[delta_name(relation)] = self.engine.files(state.folder, files, columns)

@@ -46,7 +46,8 @@ def run_maintenance(execution: Execution, step: MaintainFixpoint) -> None:
         if is_empty(changed[name]):
             execution.mark_unchanged(relation)
         else:
-            execution.write_change(relation, recursion.evaluator.frame(changed[name]))
+            frame = recursion.evaluator.frame(changed[name])
+            execution.write_change(relation, frame, is_set=step.fixpoint.distinct)
 
 
 def without_recursion(execution: Execution, rel: Relation, counted: frozenset[str], limit: int) -> Relation:
@@ -113,7 +114,7 @@ class _Recursion:
 
     def changed_by_set(self, step: MaintainFixpoint) -> dict[str, Relation]:
         done = maintain(
-            step.maintained, self.stored, self._changes(step), self.run, step.before, self._enough(step)
+            step.fixpoint, self.stored, self._changes(step), self.run, step.before, self._enough(step)
         )
         if isinstance(done, Abandoned):
             self.execution.recomputed += [relation for _, relation in step.relations]

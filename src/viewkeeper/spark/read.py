@@ -21,6 +21,9 @@ from viewkeeper.storage.relation import DataFile, DiffKind, Layer, MergeSpec, Re
 
 Ranges = Mapping[str, tuple[Any, Any]]
 
+LAID = 20_000
+"""Layers of so few rows in all are laid over each other by the driver."""
+
 FEW_LAYERS = 4
 """So many layers are joined one by one; more are added up first, which costs a shuffle of them."""
 
@@ -118,6 +121,12 @@ class Reader:
         if not state.overlay:
             return main
         is_small = main.rows + state.overlay_rows <= ONE_TASK
+        laid = None if is_small or ranges else self._laid(state)
+        if laid is not None:
+            plan = merge.bag_in_turn(
+                _leaf("main", state.names), [(_leaf("layers", (*state.names, COUNT)), True)], state.key
+            )
+            return replace(self._merged(plan, {"main": main, "layers": laid}), merged=False)
         groups = [(layer,) for layer in state.overlay] if _in_turn(state, is_small) else [state.overlay]
         sources = {
             f"layers{number}": self._layers(state, group, counted(state.columns), ranges)
@@ -125,6 +134,14 @@ class Reader:
         }
         plan = _bag_plan(state, [_leaf(name, (*state.names, COUNT)) for name in sources], is_small)
         return self._merged(plan, {"main": main, **sources})
+
+    def _laid(self, state: RelationState) -> Source | None:
+        """Layers of few rows that delete whole rows, laid over each other by the driver."""
+        if not (state.has_pending_deletes and state.deletes_whole_rows) or state.overlay_rows > LAID:
+            return None
+        groups = [layer.files for layer in state.overlay if layer.files]
+        frame = self.engine.laid(state.folder, groups, counted(state.columns), state.key)
+        return None if frame is None else Source(frame, state.overlay_rows)
 
     def _merged(self, plan: Relation, sources: Mapping[str, Source]) -> Source:
         """A plan over main and layers; where they have few rows, their result is one partition too."""
