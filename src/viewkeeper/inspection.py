@@ -12,6 +12,7 @@ from viewkeeper.catalog import Catalog, ViewDefinition
 from viewkeeper.definitions import view_named
 from viewkeeper.draft import Draft
 from viewkeeper.errors import CannotMaintain, NotFound
+from viewkeeper.fresh import with_fresh_keys
 from viewkeeper.lattices import Deltas, planned
 from viewkeeper.maintenance.strategy import TableChange
 from viewkeeper.materialization import Anew
@@ -172,7 +173,10 @@ def explain(work: Workspace, view: str) -> Explanation:
     entry = work.log.latest()
     draft = Draft(entry, "explain")
     definition = _defined(entry.catalog, view)
-    pending = batch_of(draft, definition, inputs_seen(work.log, definition))
+    old = inputs_seen(work.log, definition)
+    pending = batch_of(draft, definition, old)
+    if pending is not None:
+        pending = with_fresh_keys(work.engine, draft, old, pending)
     if pending is None or not pending.changes:
         all_changed = {table: TableChange(1, only_inserts=False) for table in definition.tables}
         pending = replace(storage_of(draft, definition, {}), changes=all_changed)

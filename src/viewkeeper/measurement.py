@@ -15,6 +15,7 @@ from viewkeeper.batches import batch_of, inputs_seen, last_details
 from viewkeeper.catalog import ViewDefinition
 from viewkeeper.definitions import view_named
 from viewkeeper.draft import Draft
+from viewkeeper.fresh import with_fresh_keys
 from viewkeeper.inspection import history
 from viewkeeper.planning.cost import Estimate
 from viewkeeper.planning.planner import Alternative, choose
@@ -76,10 +77,12 @@ def measured(work: Workspace, name: str, repeat: int = 1) -> Measurement | None:
     ready = Draft(before, "measure")
     above = [table for table in definition.tables if table in before.catalog.views]
     compute_views(work, ready, above, None)
-    batch = batch_of(ready, definition, inputs_seen(work.log, definition))
+    old = inputs_seen(work.log, definition)
+    batch = batch_of(ready, definition, old)
     if batch is None or not batch.changes:
         return None
     started = time.perf_counter()
+    batch = with_fresh_keys(work.engine, ready, old, batch)
     known = learned(last_details(before, work.log, definition.name))
     choice = choose(compiled(definition, before.catalog), batch, definition.policy, known)
     planning = time.perf_counter() - started

@@ -10,6 +10,7 @@ from typing import Any
 from viewkeeper.batches import batch_of, batch_since_redefined, inputs_seen, last_details, storage_of
 from viewkeeper.catalog import ViewDefinition
 from viewkeeper.draft import Draft
+from viewkeeper.fresh import with_fresh_keys
 from viewkeeper.lattices import DELTA_SIZE, Deltas
 from viewkeeper.maintenance.cubes import SummaryDelta
 from viewkeeper.maintenance.strategy import Batch, View
@@ -142,6 +143,8 @@ def _chosen(
         choice = choose(task.view, batch, "full", known)
         return batch, replace(choice, reason=FIRST_FILL)
     batch = replace(refresh.deltas.batch(name, batch), may_recompute=policy == "auto")
+    if policy != "full":
+        batch = with_fresh_keys(refresh.work.engine, refresh.draft, task.old, batch)
     return batch, choose(task.view, batch, policy, known)
 
 

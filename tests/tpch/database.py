@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from viewkeeper.algebra.schema import Column, TableSchema
+from viewkeeper.algebra.schema import Column, ForeignKey, TableSchema
 
 SCALE = "0.01"
 
@@ -49,11 +49,26 @@ _TABLES: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 
+_REFERENCES = {
+    "nation": "n_regionkey > region",
+    "supplier": "s_nationkey > nation",
+    "customer": "c_nationkey > nation",
+    "partsupp": "ps_partkey > part, ps_suppkey > supplier",
+    "orders": "o_custkey > customer",
+    "lineitem": "l_orderkey > orders, l_partkey > part, l_suppkey > supplier",
+}
+
+
+def _references(name: str) -> tuple[ForeignKey, ...]:
+    pairs = [part.split(" > ") for part in _REFERENCES.get(name, "").split(", ") if part]
+    return tuple(ForeignKey((column,), table, _TABLES[table][1]) for column, table in pairs)
+
+
 def _schema(name: str) -> TableSchema:
     text, key = _TABLES[name]
     parts = [part.strip().split(" ", 1) for part in text.replace("(15,2)", "(15;2)").split(",")]
     columns = (Column(column, kind.replace(";", ","), column not in key) for column, kind in parts)
-    return TableSchema(name, tuple(columns), key)
+    return TableSchema(name, tuple(columns), key, _references(name))
 
 
 SCHEMAS = tuple(_schema(name) for name in _TABLES)

@@ -27,6 +27,7 @@ from viewkeeper.algebra.relations import (
     State,
 )
 from viewkeeper.algebra.walk import nodes, rewrite
+from viewkeeper.delta.fresh_keys import answered_by_changes
 from viewkeeper.delta.minimal import minimal
 from viewkeeper.delta.rules import delta
 from viewkeeper.delta.states import old
@@ -168,7 +169,8 @@ def stratum_delta(
             return Reference(delta_name(node.table), node.columns, counted=True)
         return _relevant(node, filters[node.table]) if node.table in filters else node
 
-    return rewrite(bound(delta(query, changed), batch.counted), refer)
+    change = answered_by_changes(delta(query, changed), batch.fresh)
+    return rewrite(bound(change, batch.counted), refer)
 
 
 def _relevant(scan: Scan, condition: Scalar) -> Relation:

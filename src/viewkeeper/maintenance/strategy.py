@@ -16,6 +16,7 @@ from viewkeeper.algebra.relations import Fixpoint, Relation, Scan
 from viewkeeper.algebra.schema import Column
 from viewkeeper.algebra.walk import base_tables, rewrite
 from viewkeeper.delta.aggregate_state import AggregateState
+from viewkeeper.delta.fresh_keys import FreshKeys
 from viewkeeper.maintenance.evaluator import ITERATION_LIMIT
 from viewkeeper.maintenance.id_diffs import Definition
 from viewkeeper.maintenance.id_diffs import Refusal as NoIds
@@ -101,7 +102,8 @@ class Batch:
     found not to matter, the condition of those that may. `may_recompute`: where much of a view goes,
     computing that part anew is allowed. `summary` is the view's summary-delta where it comes from that of
     another view, not from the changes; `handed_on`: that of another view comes from this one's. `anew` is
-    its whole state where that comes from the state of another view.
+    its whole state where that comes from the state of another view. `fresh` are keys all of whose changed
+    values are new or gone.
     """
 
     changes: Mapping[str, TableChange]
@@ -115,6 +117,7 @@ class Batch:
     summary: Relation | None = None
     handed_on: bool = False
     anew: Relation | None = None
+    fresh: tuple[FreshKeys, ...] = ()
 
     @property
     def changed(self) -> frozenset[str]:

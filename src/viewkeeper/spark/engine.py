@@ -125,7 +125,7 @@ class Engine:
         place = (relation, "laid", *(file.path for files in layers for file in files))
         with self._lock:
             if place not in self._held:
-                tables = [self._driver_table(relation, files, columns) for files in layers]
+                tables = [self.driver_table(relation, files, columns) for files in layers]
                 known = [table for table in tables if table is not None and has_plain_equality(table.schema)]
                 whole = known and len(known) == len(tables)
                 self._held[place] = self.local(one_layer(known, key), columns) if whole else None
@@ -134,10 +134,10 @@ class Engine:
     def _driver_rows(
         self, relation: str, files: Sequence[DataFile], columns: Sequence[Column]
     ) -> DataFrame | None:
-        table = self._driver_table(relation, files, columns)
+        table = self.driver_table(relation, files, columns)
         return None if table is None else self.local(table, columns)
 
-    def _driver_table(
+    def driver_table(
         self, relation: str, files: Sequence[DataFile], columns: Sequence[Column]
     ) -> pa.Table | None:
         """The rows of some files; None where Arrow might not read them as Spark does."""

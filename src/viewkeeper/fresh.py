@@ -1,0 +1,95 @@
+"""Which keys came or went whole in a batch, as the changes themselves tell (`delta/fresh_keys.py`)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from viewkeeper.algebra.schema import COUNT, Column, TableSchema
+from viewkeeper.catalog import Catalog
+from viewkeeper.delta.fresh_keys import FreshKeys
+from viewkeeper.draft import Draft
+from viewkeeper.maintenance.strategy import Batch
+from viewkeeper.spark.engine import Engine
+from viewkeeper.spark.execute import layers_between
+from viewkeeper.storage.relation import RelationState
+
+READ = 500_000
+"""Keys of more changed rows are not read to find out."""
+
+States = Mapping[str, RelationState]
+
+
+def with_fresh_keys(engine: Engine, draft: Draft, old: States, batch: Batch) -> Batch:
+    """The batch, told which keys of changed tables, referred to by other changed tables, are all new or gone.
+
+    Only the key columns of the changes are read, by the driver. Declared foreign keys hold before and after
+    a batch.
+    """
+    return replace(batch, fresh=fresh_keys(engine, draft.catalog, old, draft.relations, batch))
+
+
+def fresh_keys(
+    engine: Engine, catalog: Catalog, old: States, new: States, batch: Batch
+) -> tuple[FreshKeys, ...]:
+    changed = {
+        name: catalog.tables[name] for name in batch.changes if _is_told(name, catalog, old, new, batch)
+    }
+    if sum(batch.changes[name].rows for name in changed) > READ:
+        return ()
+    found = []
+    for parent, children in _references(changed).items():
+        key = changed[parent].key[0]
+        values = _values(engine, old[parent], new[parent], key)
+        if values is None or not _all_fresh(values, key):
+            continue
+        told = {name: _values(engine, old[name], new[name], column) for name, column in children.items()}
+        closed = [name for name, rows in told.items() if rows is not None and _is_within(rows, values)]
+        members = {parent: key, **children}
+        keys = {name: tuple(changed[name].column(n) for n in changed[name].key) for name in members}
+        found.append(FreshKeys(members, frozenset((parent, *closed)), keys))
+    return tuple(found)
+
+
+def _is_told(name: str, catalog: Catalog, old: States, new: States, batch: Batch) -> bool:
+    """Whether the layers of a table tell what came and what went, row by row, of a set."""
+    if name not in catalog.tables or name not in old or batch.changes[name].replaced:
+        return False
+    return bool(catalog.tables[name].key) and new[name].merge is None
+
+
+def _references(tables: Mapping[str, TableSchema]) -> dict[str, dict[str, str]]:
+    """Tables that others refer to by a key of one column, with the column of each that does."""
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    for name, schema in tables.items():
+        for reference in schema.foreign_keys:
+            parent = tables.get(reference.table)
+            if parent is not None and parent is not schema and reference.referenced == parent.key:
+                if len(reference.columns) == 1 and name not in found[parent.name]:
+                    found[parent.name][name] = reference.columns[0]
+    return {parent: children for parent, children in found.items() if children}
+
+
+def _values(engine: Engine, old: RelationState, new: RelationState, name: str) -> pa.Table | None:
+    """The changed values of a column, with their signs; None where the driver cannot read them."""
+    files = [file for layer in layers_between(old, new) for file in layer.files]
+    column = next(column for column in new.columns if column.name == name)
+    return engine.driver_table(new.folder, files, (column, Column(COUNT, "bigint", nullable=False)))
+
+
+def _all_fresh(changes: pa.Table, key: str) -> bool:
+    """Whether every key is there before or after the changes, and not both times."""
+    net = changes.group_by(key).aggregate([(COUNT, "sum")]).column(f"{COUNT}_sum")
+    return not pc.any(pc.equal(net, 0)).as_py()
+
+
+def _is_within(changes: pa.Table, parents: pa.Table) -> bool:
+    """Whether the changed rows refer to these parents, and to no others."""
+    values, known = changes.column(0), parents.column(0)
+    if values.null_count or values.type != known.type:
+        return False
+    return bool(pc.all(pc.is_in(values, value_set=known)).as_py() in (True, None))
