@@ -43,16 +43,25 @@ def fresh_keys(
         return ()
     found = []
     for parent, children in _references(changed).items():
-        key = changed[parent].key[0]
-        values = _values(engine, old[parent], new[parent], key)
-        if values is None or not _all_fresh(values, key):
-            continue
-        told = {name: _values(engine, old[name], new[name], column) for name, column in children.items()}
-        closed = [name for name, rows in told.items() if rows is not None and _is_within(rows, values)]
-        members = {parent: key, **children}
-        keys = {name: tuple(changed[name].column(n) for n in changed[name].key) for name in members}
-        found.append(FreshKeys(members, frozenset((parent, *closed)), keys))
+        members = {parent: changed[parent].key[0], **children}
+        values = {name: _values(engine, old[name], new[name], column) for name, column in members.items()}
+        closed = closed_by(parent, values)
+        if closed:
+            keys = {name: tuple(changed[name].column(n) for n in changed[name].key) for name in members}
+            found.append(FreshKeys(members, closed, keys))
     return tuple(found)
+
+
+def closed_by(parent: str, values: Mapping[str, pa.Table | None]) -> frozenset[str]:
+    """The tables whose changes mention only keys that are new or gone: none, or the parent and some others.
+
+    Of every table, the changed values of the key and their signs, where they are known.
+    """
+    parents = values[parent]
+    if parents is None or not _all_fresh(parents):
+        return frozenset()
+    others = {name: rows for name, rows in values.items() if name != parent and rows is not None}
+    return frozenset({parent, *(name for name, rows in others.items() if _is_within(rows, parents))})
 
 
 def _is_told(name: str, catalog: Catalog, old: States, new: States, batch: Batch) -> bool:
@@ -81,9 +90,9 @@ def _values(engine: Engine, old: RelationState, new: RelationState, name: str) -
     return engine.driver_table(new.folder, files, (column, Column(COUNT, "bigint", nullable=False)))
 
 
-def _all_fresh(changes: pa.Table, key: str) -> bool:
+def _all_fresh(changes: pa.Table) -> bool:
     """Whether every key is there before or after the changes, and not both times."""
-    net = changes.group_by(key).aggregate([(COUNT, "sum")]).column(f"{COUNT}_sum")
+    net = changes.group_by(changes.column_names[0]).aggregate([(COUNT, "sum")]).column(f"{COUNT}_sum")
     return not pc.any(pc.equal(net, 0)).as_py()
 
 
@@ -92,4 +101,4 @@ def _is_within(changes: pa.Table, parents: pa.Table) -> bool:
     values, known = changes.column(0), parents.column(0)
     if values.null_count or values.type != known.type:
         return False
-    return bool(pc.all(pc.is_in(values, value_set=known)).as_py() in (True, None))
+    return not pc.any(pc.invert(pc.is_in(values, value_set=known))).as_py()

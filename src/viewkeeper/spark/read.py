@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from viewkeeper.algebra.build import matching
+from viewkeeper.algebra.build import matching, restricted_to, union_all
 from viewkeeper.algebra.counts import weighted
 from viewkeeper.algebra.relations import Distinct, Negate, Reference, Relation, UnionAll
 from viewkeeper.algebra.schema import COUNT, Column, is_hidden
@@ -96,6 +96,8 @@ class Reader:
             return Source(frame, sum(file.rows for file in files), counted=True)
         if new.merge.identified:
             return self._identified_changes(old, new, layers)
+        if new.merge.key and _continues(old, new, layers):
+            return self._keyed_changes(old, new, new.merge, layers)
         before, after = self.rows(old), self.rows(new)
         frames, rows = {"before": before.frame, "after": after.frame}, before.rows + after.rows
         sides: tuple[Relation, Relation]
@@ -107,6 +109,31 @@ class Reader:
             sides = matching(sides[0], touched), matching(sides[1], touched)
         plan = UnionAll((Negate(sides[0]), sides[1]))
         return Source(self.engine.plan(weighted(plan), frames), rows, counted=True)
+
+    def _keyed_changes(
+        self, old: RelationState, new: RelationState, spec: MergeSpec, layers: tuple[Layer, ...]
+    ) -> Source:
+        """The groups that new layers mention, as they were and as they are: no other group is merged."""
+        columns = layer_schema(new)
+        names = tuple(column.name for column in columns)
+        sources = {
+            "main": self._main(new, None),
+            "later": self._layers(new, layers, columns),
+            **({"earlier": self._layers(old, old.overlay, columns)} if old.overlay else {}),
+        }
+        later = _leaf("later", names)
+        mentioned = Distinct(restricted_to(later, spec.key))
+        near: Relation = matching(_leaf("main", new.names), mentioned)
+        earlier = [matching(_leaf("earlier", names), mentioned)] if old.overlay else []
+        replaced, replaces = (any(layer.replaces for layer in some) for some in (old.overlay, layers))
+
+        def merged(some: list[Relation], replacing: bool) -> Relation:
+            return merge.merged_whole(near, union_all(some, names), spec, new.columns, replacing)
+
+        before = merged(earlier, replaced) if earlier else near
+        plan = UnionAll((Negate(before), merged([*earlier, later], replaced or replaces)))
+        frame = self.engine.plan(weighted(plan), {name: source.frame for name, source in sources.items()})
+        return Source(frame, sum(source.rows for source in sources.values()), counted=True)
 
     def layer_rows(self, state: RelationState, layers: Iterable[Layer]) -> Source:
         """The rows of some layers of a keyed relation, as they were appended."""
@@ -208,6 +235,11 @@ class Reader:
         wanted = [file for file in files if not ranges or overlaps(file, ranges)]
         frame = self.engine.files(state.folder, wanted, columns)
         return Source(frame, sum(file.rows for file in wanted))
+
+
+def _continues(old: RelationState, new: RelationState, layers: tuple[Layer, ...]) -> bool:
+    """Whether a relation only had layers appended: nothing was folded or written anew meanwhile."""
+    return old.main_version == new.main_version and (*old.overlay, *layers) == new.overlay
 
 
 def _matters(layer: Layer, columns: frozenset[str]) -> bool:
