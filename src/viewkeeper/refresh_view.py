@@ -193,6 +193,7 @@ def _report(
             "rows_dropped": batch.rows_dropped,
             "parent": parent,
             "shares": shares,
+            "fresh": [] if is_anew else [str(keys) for keys in batch.fresh],
             "reads": execution.reads,
             "estimate": choice.taken.expected.to_dict(),
             "alternatives": {one.strategy.name: one.expected.to_dict() for one in choice.alternatives},

@@ -56,6 +56,11 @@ class FreshKeys:
     closed: frozenset[str]
     keys: Mapping[str, tuple[Column, ...]]
 
+    def __str__(self) -> str:
+        (parent, key), *others = self.members.items()
+        rest = "".join(f", {table}.{name}" for table, name in others if table in self.closed)
+        return f"{parent}.{key}{rest}"
+
 
 def answered_by_changes(rel: Relation, found: Iterable[FreshKeys]) -> Relation:
     """A delta that looks rows of fresh keys up in the changes, and not in the tables."""

@@ -21,7 +21,7 @@ from viewkeeper.maintenance.summary_delta.figures import figures
 from viewkeeper.maintenance.summary_delta.prepare import Batch as Changes
 from viewkeeper.planning.cost import Estimate
 from viewkeeper.planning.phases import phases
-from viewkeeper.planning.planner import Choice
+from viewkeeper.planning.planner import RECOMPUTE, Choice
 from viewkeeper.planning.shared_work import SharedWork
 from viewkeeper.planning.steps import (
     AppendLayer,
@@ -53,7 +53,8 @@ class Explanation:
     `expected` is the cost of every strategy that could do it, `rejected` the reason of every one that could
     not. `last` is what the last refresh of the view was expected to cost, and did. `parent` is the view whose
     summary-delta this one's comes from, and `figures` how mumick97 writes the summary-delta and the refresh.
-    `shares` are steps that are done once for this view and for others, which it names.
+    `shares` are steps that are done once for this view and for others, which it names. `fresh` are keys whose
+    rows are looked up in the changes, because all their changed values are new or gone.
     """
 
     view: str
@@ -69,6 +70,7 @@ class Explanation:
     parent: str | None = None
     figures: str = ""
     shares: Mapping[str, list[str]] = field(default_factory=dict)
+    fresh: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         parts = [
@@ -83,6 +85,7 @@ class Explanation:
             *(f"  keeps {kept}" for kept in self.kept()),
             *([f"  by way of {self.parent}"] if self.parent else []),
             *(f"  {shared}" for shared in shared_with(self.shares)),
+            *(f"  {key} only came or went: looked up in the changes" for key in self.fresh),
             *([f"  last: {self.last_refresh()}"] if self.last else []),
             "",
             "The view:",
@@ -123,6 +126,7 @@ class Explanation:
             "last": dict(self.last) if self.last else None,
             "parent": self.parent,
             "shares": dict(self.shares),
+            "fresh": list(self.fresh),
             "figures": self.figures,
         }
 
@@ -173,6 +177,7 @@ def explanation(
         edge.parent.name if edge is not None and is_summary_delta else None,
         _figures(view, batch, edge) if is_summary_delta else "",
         common.sharers(view.name),
+        () if choice.strategy is RECOMPUTE else tuple(str(keys) for keys in batch.fresh),
     )
 
 
