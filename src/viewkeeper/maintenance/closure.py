@@ -106,14 +106,11 @@ class Closure:
 
     def insert(self, left: Mapping[str, Relation]) -> Loop:
         """Every pair that has a path through new edges; `left` is what the other phases left."""
-        changed, path, definitions = (
-            self.stratum.subgoals.entered(self.edge),
-            left[self.name],
-            self.stratum.definitions,
-        )
+        changed, path = self.stratum.subgoals.entered(self.edge), left[self.name]
         if is_empty(changed):
             return self._nothing(INSERTED)
         begun, near = self._stored(INSERTED, "begun"), self._stored(INSERTED, "near")
+        definitions = self.stratum.definitions
         new, arriving = (made(INSERTED, definitions)[self.name] for made in (totals, frontiers))
         by_more = self._put_together(arriving, new, changed)
         return Loop(
