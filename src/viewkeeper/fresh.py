@@ -16,6 +16,7 @@ from viewkeeper.draft import Draft
 from viewkeeper.maintenance.strategy import Batch
 from viewkeeper.spark.engine import Engine
 from viewkeeper.spark.execute import layers_between
+from viewkeeper.storage.overlay import has_plain_equality
 from viewkeeper.storage.relation import RelationState
 
 READ = 500_000
@@ -84,10 +85,11 @@ def _references(tables: Mapping[str, TableSchema]) -> dict[str, dict[str, str]]:
 
 
 def _values(engine: Engine, old: RelationState, new: RelationState, name: str) -> pa.Table | None:
-    """The changed values of a column, with their signs; None where the driver cannot read them."""
+    """The changed values of a column, with their signs; None where the driver cannot tell them apart."""
     files = [file for layer in layers_between(old, new) for file in layer.files]
     column = next(column for column in new.columns if column.name == name)
-    return engine.driver_table(new.folder, files, (column, Column(COUNT, "bigint", nullable=False)))
+    table = engine.driver_table(new.folder, files, (column, Column(COUNT, "bigint", nullable=False)))
+    return table if table is not None and has_plain_equality(table.schema) else None
 
 
 def _all_fresh(changes: pa.Table) -> bool:

@@ -82,3 +82,20 @@ def test_an_order_that_comes_and_goes_before_the_refresh(shop: vk.Warehouse) -> 
     assert refreshed(shop)["pairs"][0] == [], (
         "its key is told apart from one that stayed by nothing but its rows"
     )
+
+
+def test_keys_that_are_floats_are_left_to_spark(warehouse: vk.Warehouse) -> None:
+    """0.0 goes and -0.0 comes: one key, to Spark, whose item stays."""
+    warehouse.sql("CREATE TABLE o (k DOUBLE NOT NULL PRIMARY KEY, c STRING)")
+    warehouse.sql("CREATE TABLE i (k DOUBLE NOT NULL REFERENCES o (k), n INT NOT NULL, PRIMARY KEY (k, n))")
+    with warehouse.transaction() as t:
+        t.insert("o", [(0.0, "a"), (1.0, "b")])
+        t.insert("i", [(0.0, 1), (1.0, 2)])
+    warehouse.create_view("v", "SELECT c, n FROM o JOIN i ON o.k = i.k")
+    with warehouse.transaction() as t:
+        t.delete("o", [(0.0, "a")])
+        t.insert("o", [(-0.0, "z")])
+        t.insert("i", [(1.0, 3)])
+    report = warehouse.refresh(policy="incremental")
+    assert report[0].details["fresh"] == []
+    assert sorted(map(tuple, warehouse.table("v").collect())) == [("b", 2), ("b", 3), ("z", 1)]

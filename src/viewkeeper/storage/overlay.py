@@ -19,7 +19,7 @@ Row = tuple[Any, ...]
 
 
 def has_plain_equality(schema: pa.Schema) -> bool:
-    """Whether rows are equal here exactly when Spark finds them equal: NaN equals itself there."""
+    """Whether rows are equal here exactly when Spark finds them so: there NaN equals itself, and 0.0 −0.0."""
     return not any(pa.types.is_floating(field.type) for field in schema)
 
 
