@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from viewkeeper.algebra.build import fresh, projected
-from viewkeeper.algebra.canonical import canonical
 from viewkeeper.algebra.expressions import Named, Scalar, column, literal, replace_columns, same
 from viewkeeper.algebra.relations import (
     Aggregate,
@@ -67,25 +66,10 @@ class _Strata:
         state = aggregate_state(aggregate) if aggregate is not None else None
         if state is None:
             return inner
-        known = self._known(state.aggregate)
-        if known is not None:
-            return known
         name = f"__{self.view}_{len(self.found) + 1}"
         visible = _derived(state, same(state.aggregate.columns))
         self.found.append(Stratum(name, state.aggregate.child, state, merge_spec(state, visible)))
         return Scan(name, visible_columns(state.aggregate))
-
-    def _known(self, aggregate: Aggregate) -> Relation | None:
-        """The stratum that stores the same aggregate already, whatever its text calls the columns."""
-        wanted = canonical(aggregate)
-        for stratum in self.found:
-            stored = canonical(stratum.state.aggregate) if stratum.state is not None else None
-            if stratum.state is not None and stored is not None and stored.plan == wanted.plan:
-                names = dict(zip(stored.columns, stratum.state.aggregate.columns, strict=True))
-                pairs = zip(aggregate.columns, wanted.columns, strict=True)
-                scan = Scan(stratum.name, visible_columns(stratum.state.aggregate))
-                return projected(scan, (Named(mine, column(names[theirs])) for mine, theirs in pairs))
-        return None
 
     def _first_rows(self, top: TopK) -> Relation:
         """A TopK over its buffer; one that shows very many rows keeps none."""
