@@ -96,9 +96,18 @@ class _Maker:
 
     def _join(self, rel: Join) -> tuple[Relation, Names]:
         (left, left_names), (right, right_names) = self.made(rel.left), self.made(rel.right)
+        if not set(left.columns).isdisjoint(right.columns):
+            right, right_names = self._made_anew(rel.right)
         both = {**left_names, **right_names}
         names = left_names if rel.kind in (JoinKind.SEMI, JoinKind.ANTI) else both
         return Join(left, right, rel.kind, _condition(rel.on, both)), names
+
+    def _made_anew(self, rel: Relation) -> tuple[Relation, Names]:
+        """Under names of its own: what both sides of a join read is not one occurrence but two."""
+        self.done, done = {}, self.done
+        made = self.made(rel)
+        self.done = done
+        return made
 
     def _union(self, rel: UnionAll) -> tuple[Relation, Names]:
         """Columns correspond by position: the other inputs follow the first one's order."""
