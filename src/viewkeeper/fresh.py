@@ -31,17 +31,12 @@ def with_fresh_keys(engine: Engine, draft: Draft, old: States, batch: Batch) -> 
     Only the key columns of the changes are read, by the driver. Declared foreign keys hold before and after
     a batch.
     """
-    return replace(batch, fresh=fresh_keys(engine, draft.catalog, old, draft.relations, batch))
-
-
-def fresh_keys(
-    engine: Engine, catalog: Catalog, old: States, new: States, batch: Batch
-) -> tuple[FreshKeys, ...]:
+    catalog, new = draft.catalog, draft.relations
     changed = {
         name: catalog.tables[name] for name in batch.changes if _is_told(name, catalog, old, new, batch)
     }
     if sum(batch.changes[name].rows for name in changed) > READ:
-        return ()
+        return batch
     found = []
     for parent, children in _references(changed).items():
         members = {parent: changed[parent].key[0], **children}
@@ -50,7 +45,7 @@ def fresh_keys(
         if closed:
             keys = {name: tuple(changed[name].column(n) for n in changed[name].key) for name in members}
             found.append(FreshKeys(members, closed, keys))
-    return tuple(found)
+    return replace(batch, fresh=tuple(found))
 
 
 def closed_by(parent: str, values: Mapping[str, pa.Table | None]) -> frozenset[str]:

@@ -40,6 +40,13 @@ def equalities(on: Scalar, left: Iterable[str], right: Iterable[str]) -> tuple[E
     return tuple(found)
 
 
+def column_pairs(on: Scalar, left: Iterable[str], right: Iterable[str]) -> list[tuple[str, str]]:
+    """The equalities between a column of the left side and one of the right, by their names."""
+    found = equalities(on, left, right)
+    are_columns = (e for e in found if isinstance(e.left, exp.Column) and isinstance(e.right, exp.Column))
+    return [(e.left.name, e.right.name) for e in are_columns]
+
+
 def through(
     found: tuple[Equality, ...], pairs: tuple[tuple[Scalar, str], ...], *, to_right: bool
 ) -> tuple[tuple[Scalar, str], ...]:

@@ -15,10 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from sqlglot import exp
-
 from viewkeeper.algebra.build import fresh, restricted_to
-from viewkeeper.algebra.expressions import Named
 from viewkeeper.algebra.relations import (
     Affected,
     Aggregate,
@@ -40,7 +37,8 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.schema import Column
 from viewkeeper.algebra.walk import rewrite, with_children
-from viewkeeper.delta.equalities import equalities
+from viewkeeper.delta.equalities import column_pairs
+from viewkeeper.delta.keys import sources
 
 
 @dataclass(frozen=True)
@@ -86,12 +84,7 @@ _ONLY_PARTNERS = {
 
 def _answered(join: Join, keys: FreshKeys) -> Relation:
     left, right = join.left, join.right
-    found = equalities(join.on, left.columns, right.columns)
-    pairs = [
-        (e.left.name, e.right.name)
-        for e in found
-        if isinstance(e.left, exp.Column) and isinstance(e.right, exp.Column)
-    ]
+    pairs = column_pairs(join.on, left.columns, right.columns)
     of_left, of_right = _ONLY_PARTNERS[join.kind]
     if of_left and any(_holds(left, mine, keys) and _is_fresh(right, other, keys) for mine, other in pairs):
         left = _among_changes(left, keys)
@@ -106,7 +99,7 @@ def _holds(rel: Relation, name: str, keys: FreshKeys) -> bool:
     """Whether `rel` is rows of one table as it is stored, and the column holds the key."""
     while isinstance(rel, (Filter, Project, Negate)):
         if isinstance(rel, Project):
-            name = _sources(rel.outputs).get(name, "")
+            name = sources(rel.outputs).get(name, "")
         rel = rel.child
     if not isinstance(rel, Scan) or rel.at is State.DELTA:
         return False
@@ -129,16 +122,16 @@ def _is_fresh(rel: Relation, name: str, keys: FreshKeys) -> bool:
     """Whether the column holds no values but fresh ones."""
     match rel:
         case Scan():
-            sources = [item.source.name for item in rel.bound if item.name == name]
-            return rel.at is State.DELTA and rel.table in keys.closed and keys.members[rel.table] in sources
+            held = [item.source.name for item in rel.bound if item.name == name]
+            return rel.at is State.DELTA and rel.table in keys.closed and keys.members[rel.table] in held
         case Values():
             return not rel.rows
         case Filter() | Negate() | Consolidate() | Distinct() | Affected():
             return _is_fresh(rel.child, name, keys)
         case Project():
-            return name in (inner := _sources(rel.outputs)) and _is_fresh(rel.child, inner[name], keys)
+            return name in (inner := sources(rel.outputs)) and _is_fresh(rel.child, inner[name], keys)
         case Aggregate():
-            return name in (inner := _sources(rel.keys)) and _is_fresh(rel.child, inner[name], keys)
+            return name in (inner := sources(rel.keys)) and _is_fresh(rel.child, inner[name], keys)
         case Window() | Lateral():
             return name in rel.child.columns and _is_fresh(rel.child, name, keys)
         case UnionAll():
@@ -159,18 +152,7 @@ def _is_fresh_in_join(join: Join, name: str, keys: FreshKeys) -> bool:
         if name in side.columns and _is_fresh(side, name, keys):
             return True
         if name in side.columns and join.kind in (JoinKind.INNER, JoinKind.SEMI):
-            found = equalities(join.on, side.columns, other.columns)
-            equal = [
-                e.right.name for e in found if _is_named(e.left, name) and isinstance(e.right, exp.Column)
-            ]
-            if any(_is_fresh(other, partner, keys) for partner in equal):
+            pairs = column_pairs(join.on, side.columns, other.columns)
+            if any(_is_fresh(other, partner, keys) for mine, partner in pairs if mine == name):
                 return True
     return False
-
-
-def _is_named(expr: exp.Expr, name: str) -> bool:
-    return isinstance(expr, exp.Column) and expr.name == name
-
-
-def _sources(items: Iterable[Named]) -> dict[str, str]:
-    return {item.name: item.expr.name for item in items if item.is_column}

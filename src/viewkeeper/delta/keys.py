@@ -13,8 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from sqlglot import exp
-
 from viewkeeper.algebra.build import affected, is_empty, projected, union_all
 from viewkeeper.algebra.expressions import Named, column
 from viewkeeper.algebra.relations import (
@@ -35,7 +33,7 @@ from viewkeeper.algebra.relations import (
     Window,
 )
 from viewkeeper.algebra.walk import children, nodes
-from viewkeeper.delta.equalities import equalities
+from viewkeeper.delta.equalities import column_pairs
 
 
 def mentioned(delta: Relation, columns: Iterable[str]) -> Relation:
@@ -49,7 +47,7 @@ def mentioned(delta: Relation, columns: Iterable[str]) -> Relation:
         case UnionAll():
             return _of_all(delta, columns)
         case Project():
-            return _of_sources(delta.child, columns, _sources(delta.outputs)) or affected(delta, columns)
+            return _of_sources(delta.child, columns, sources(delta.outputs)) or affected(delta, columns)
         case _:
             exact, bound = affected(delta, columns), _bound(delta, columns)
             return bound if bound is not None and _is_cheaper(bound, exact) else exact
@@ -62,7 +60,7 @@ def without_renaming(keys: Relation) -> tuple[Relation, dict[str, str]]:
     """
     names = {name: name for name in keys.columns}
     while isinstance(keys, Project) and all(output.is_column for output in keys.outputs):
-        inner = _sources(keys.outputs)
+        inner = sources(keys.outputs)
         names = {name: inner[own] for name, own in names.items()}
         keys = keys.child
     return keys, names
@@ -86,7 +84,7 @@ def _bound(rel: Relation, columns: tuple[str, ...]) -> Relation | None:
         case Filter():
             return mentioned(rel.child, columns)
         case Aggregate():
-            return _of_sources(rel.child, columns, _sources(rel.keys))
+            return _of_sources(rel.child, columns, sources(rel.keys))
         case Window() if set(columns) <= set(rel.child.columns):
             return mentioned(rel.child, columns)
         case Join():
@@ -95,13 +93,14 @@ def _bound(rel: Relation, columns: tuple[str, ...]) -> Relation | None:
             return None
 
 
-def _sources(items: Iterable[Named]) -> dict[str, str]:
+def sources(items: Iterable[Named]) -> dict[str, str]:
+    """The columns that outputs are copies of."""
     return {item.name: item.expr.name for item in items if item.is_column}
 
 
-def _of_sources(child: Relation, columns: tuple[str, ...], sources: Mapping[str, str]) -> Relation | None:
+def _of_sources(child: Relation, columns: tuple[str, ...], copied: Mapping[str, str]) -> Relation | None:
     """The keys of the columns that these are copies of."""
-    wanted = tuple(sources[name] for name in columns if name in sources)
+    wanted = tuple(copied[name] for name in columns if name in copied)
     if len(wanted) < len(columns) or len(set(wanted)) < len(wanted):
         return None
     return _named(mentioned(child, wanted), columns)
@@ -133,13 +132,7 @@ def _of_join(join: Join, columns: tuple[str, ...]) -> Relation | None:
 
 
 def _of_partners(join: Join, columns: tuple[str, ...]) -> Relation | None:
-    found = equalities(join.on, join.left.columns, join.right.columns)
-    pairs = [(e.left, e.right) for e in found]
-    partner = {
-        one.name: other.name
-        for one, other in pairs
-        if isinstance(one, exp.Column) and isinstance(other, exp.Column)
-    }
+    partner = dict(column_pairs(join.on, join.left.columns, join.right.columns))
     return _of_sources(join.right, columns, partner)
 
 

@@ -72,8 +72,7 @@ def saturate(loop: Loop, run: Run, enough: int | None = None) -> dict[str, int]:
         run.evaluator.evaluate(loop.near)
     while steps and any(gained.values()) and (enough is None or sum(sizes.values()) <= enough):
         if rounds >= run.limit:
-            totals = [total(loop.phase, name) for name in loop.seeds]
-            run.evaluator.drop([*totals, *_passing(loop)])
+            run.evaluator.drop([*(total(loop.phase, name) for name in loop.seeds), *_passing(loop)])
             raise _diverged(loop, run.limit)
         gained = _round(loop, steps, sizes, run)
         rounds += 1
