@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from viewkeeper.algebra.relations import Bound, Relation, Scan
-from viewkeeper.algebra.schema import Column
+from viewkeeper.algebra.build import bound_columns
+from viewkeeper.algebra.relations import Relation, Scan
 from viewkeeper.draft import Draft
 from viewkeeper.lattices import keeps_promises, sizes, summaries
 from viewkeeper.maintenance.lattice.build import Lattice, lattice
@@ -36,8 +36,7 @@ class Anew:
             return None
         edge = stored_edge(self.edges[name], counted)
         parent, child = self.known[edge.parent.name], self.known[name]
-        stored = tuple(Bound(column, Column(column, "unknown")) for column in parent.state.columns)
-        return edge_state(edge, parent, child, Scan(edge.parent.name, stored))
+        return edge_state(edge, parent, child, Scan(edge.parent.name, bound_columns(parent.state.columns)))
 
 
 def planned_anew(work: Workspace, draft: Draft, anew: Collection[str], fresh: Collection[str]) -> Anew:

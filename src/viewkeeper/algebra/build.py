@@ -15,6 +15,7 @@ from viewkeeper.algebra.expressions import (
 )
 from viewkeeper.algebra.relations import (
     Affected,
+    Bound,
     Filter,
     Join,
     JoinKind,
@@ -24,6 +25,7 @@ from viewkeeper.algebra.relations import (
     UnionAll,
     Values,
 )
+from viewkeeper.algebra.schema import Column
 
 
 def empty(columns: Iterable[str]) -> Values:
@@ -32,6 +34,12 @@ def empty(columns: Iterable[str]) -> Values:
 
 def is_empty(rel: Relation) -> bool:
     return isinstance(rel, Values) and not rel.rows
+
+
+def bound_columns(names: Iterable[str], sources: Mapping[str, str] | None = None) -> tuple[Bound, ...]:
+    """Columns of a stored relation whose types Spark alone knows; `sources` are their names in the store."""
+    found = sources or {}
+    return tuple(Bound(name, Column(found.get(name, name), "unknown")) for name in names)
 
 
 def filtered(rel: Relation, condition: Scalar) -> Relation:

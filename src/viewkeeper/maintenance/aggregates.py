@@ -13,11 +13,10 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from viewkeeper.algebra.build import filtered, joined, matching, projected, restricted_to
+from viewkeeper.algebra.build import bound_columns, filtered, joined, matching, projected, restricted_to
 from viewkeeper.algebra.counts import plain
 from viewkeeper.algebra.expressions import Named, Scalar, column, equal, literal, same
-from viewkeeper.algebra.relations import Bound, JoinKind, Reference, Relation, Scan, State
-from viewkeeper.algebra.schema import Column
+from viewkeeper.algebra.relations import JoinKind, Reference, Relation, Scan, State
 from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState
 from viewkeeper.delta.functions import Kind
 from viewkeeper.delta.keys import mentioned
@@ -95,7 +94,7 @@ def _looking(
 def _met(stratum: Stratum, summary: Relation, batch: Batch) -> Relation:
     """Each group's change beside its stored state, and whether they determine its new state."""
     state = _state(stratum)
-    stored: Relation = Scan(stratum.name, _stored_columns(state), State.OLD)
+    stored: Relation = Scan(stratum.name, bound_columns(state.columns), State.OLD)
     if batch.sizes.get(stratum.name, MANY) >= MANY:
         stored = _near(stored, summary, state)
     both = met(state, stored, summary)
@@ -137,10 +136,6 @@ def _refreshed(state: AggregateState) -> tuple[Named, ...]:
         return exp.Case(ifs=[exp.If(this=is_left.copy(), true=values[name])], default=nothing.get(name))
 
     return tuple(Named(name, kept(name)) for name in state.columns)
-
-
-def _stored_columns(state: AggregateState) -> tuple[Bound, ...]:
-    return tuple(Bound(name, Column(name, "unknown")) for name in state.columns)
 
 
 def _state(stratum: Stratum) -> AggregateState:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from viewkeeper.algebra.build import minus, union_all
+from viewkeeper.algebra.build import bound_columns, minus, union_all
 from viewkeeper.algebra.counts import plain, weighted
 from viewkeeper.algebra.expressions import Scalar, columns_of, rename_columns
 from viewkeeper.algebra.facts import is_linear
@@ -33,7 +33,6 @@ from viewkeeper.delta.rules import delta
 from viewkeeper.delta.states import old
 from viewkeeper.delta.summary_delta import summary_delta
 from viewkeeper.maintenance.aggregates import append_summary
-from viewkeeper.maintenance.program import visible_columns
 from viewkeeper.maintenance.recursive_strata import maintain_fixpoint
 from viewkeeper.maintenance.strategy import Batch, Reached, Stratum, View, bound
 from viewkeeper.maintenance.top_k import buffered, maintain_buffer
@@ -184,7 +183,7 @@ def _relevant(scan: Scan, condition: Scalar) -> Relation:
 def _visible_change(stratum: Stratum, only_from: tuple[str, ...]) -> Compute:
     """What the strata above see of a stratum's change, net."""
     assert stratum.state is not None
-    scan = Scan(stratum.name, visible_columns(stratum.state.aggregate), State.DELTA)
+    scan = Scan(stratum.name, bound_columns(stratum.state.aggregate.columns), State.DELTA)
     plan = weighted(Consolidate(scan))
     return Compute(delta_name(stratum.name), plan, f"Δ({stratum.name})", counted=True, only_from=only_from)
 

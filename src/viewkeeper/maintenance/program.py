@@ -17,11 +17,11 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from viewkeeper.algebra.build import fresh, projected
+from viewkeeper.algebra.build import bound_columns, fresh, projected
+from viewkeeper.algebra.canonical import canonical
 from viewkeeper.algebra.expressions import Named, Scalar, column, literal, replace_columns, same
 from viewkeeper.algebra.relations import (
     Aggregate,
-    Bound,
     Distinct,
     Fixpoint,
     Project,
@@ -34,7 +34,6 @@ from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState, aggregat
 from viewkeeper.delta.functions import Kind, when
 from viewkeeper.delta.summary_delta import full_state
 from viewkeeper.maintenance.recursive_strata import (
-    columns_unknown,
     fixpoint_shown,
     is_storable,
     recursive_strata,
@@ -66,10 +65,25 @@ class _Strata:
         state = aggregate_state(aggregate) if aggregate is not None else None
         if state is None:
             return inner
+        known = self._known(state.aggregate)
+        if known is not None:
+            return known
         name = f"__{self.view}_{len(self.found) + 1}"
         visible = _derived(state, same(state.aggregate.columns))
         self.found.append(Stratum(name, state.aggregate.child, state, merge_spec(state, visible)))
-        return Scan(name, visible_columns(state.aggregate))
+        return Scan(name, bound_columns(state.aggregate.columns))
+
+    def _known(self, aggregate: Aggregate) -> Scan | None:
+        """The stratum that stores the same aggregate already, whatever its text calls the columns."""
+        wanted = canonical(aggregate)
+        for stratum in self.found:
+            stored = canonical(stratum.state.aggregate) if stratum.state is not None else None
+            if stratum.state is not None and stored is not None and stored.plan == wanted.plan:
+                sources = dict(zip(stored.columns, stratum.state.aggregate.columns, strict=True))
+                own = zip(aggregate.columns, wanted.columns, strict=True)
+                meant = {mine: sources[name] for mine, name in own}
+                return Scan(stratum.name, bound_columns(aggregate.columns, meant))
+        return None
 
     def _first_rows(self, top: TopK) -> Relation:
         """A TopK over its buffer; one that shows very many rows keeps none."""
@@ -78,7 +92,7 @@ class _Strata:
             return top
         name = f"__{self.view}_{len(self.found) + 1}"
         self.found.append(Stratum(name, top.child, buffer=buffer))
-        return replace(top, child=Scan(name, columns_unknown(top.columns)))
+        return replace(top, child=Scan(name, bound_columns(top.columns)))
 
     def inside(self, rel: Relation) -> Relation:
         if isinstance(rel, Fixpoint):
@@ -101,7 +115,7 @@ class _Strata:
             first = len(self.found) + 1
             relations = {d.name: f"__{self.view}_{first + n}" for n, d in enumerate(fixpoint.definitions)}
             self.found += recursive_strata(fixpoint, relations)
-        return Scan(relations[fixpoint.result], columns_unknown(fixpoint.columns))
+        return Scan(relations[fixpoint.result], bound_columns(fixpoint.columns))
 
 
 def program(view: str, rel: Relation) -> tuple[Stratum, ...]:
@@ -136,11 +150,6 @@ def _as_view(strata: _Strata, fixpoint: Fixpoint) -> tuple[Stratum, ...]:
     first = len(strata.found) + 1
     names = {name: f"__{strata.view}_{first + number}" for number, name in enumerate(others)}
     return recursive_strata(fixpoint, {**names, fixpoint.result: strata.view})
-
-
-def visible_columns(aggregate: Aggregate) -> tuple[Bound, ...]:
-    """What the strata above read of an aggregate; Spark alone knows the types."""
-    return columns_unknown(aggregate.columns)
 
 
 def _top(rel: Relation) -> tuple[tuple[Named, ...], Relation | None]:

@@ -13,9 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from viewkeeper.algebra.build import named_like, union_all
-from viewkeeper.algebra.relations import Bound, Definition, Fixpoint, Project, Relation, Scan, State
-from viewkeeper.algebra.schema import Column
+from viewkeeper.algebra.build import bound_columns, named_like, union_all
+from viewkeeper.algebra.relations import Definition, Fixpoint, Project, Relation, Scan, State
 from viewkeeper.algebra.walk import base_tables
 from viewkeeper.delta.rules import delta
 from viewkeeper.errors import CannotMaintain, Unsupported
@@ -84,14 +83,9 @@ def stored_names(fixpoint: Fixpoint, name: str) -> tuple[str, ...]:
 def stored_rows(fixpoint: Fixpoint, relations: tuple[tuple[str, str], ...]) -> dict[str, Relation]:
     """The definitions' rows before the change."""
     return {
-        name: Scan(relation, columns_unknown(stored_names(fixpoint, name)), State.OLD)
+        name: Scan(relation, bound_columns(stored_names(fixpoint, name)), State.OLD)
         for name, relation in relations
     }
-
-
-def columns_unknown(names: tuple[str, ...]) -> tuple[Bound, ...]:
-    """Stored columns whose types Spark alone knows."""
-    return tuple(Bound(name, Column(name, "unknown")) for name in names)
 
 
 def evaluate_fixpoint(stratum: Stratum, view: View, batch: Batch) -> EvaluateFixpoint:

@@ -17,12 +17,11 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from viewkeeper.algebra.build import minus, projected, restricted_to
+from viewkeeper.algebra.build import bound_columns, minus, projected, restricted_to
 from viewkeeper.algebra.counts import plain, weighted
 from viewkeeper.algebra.expressions import Named, Scalar, and_, column, equal, function, literal, or_, same
 from viewkeeper.algebra.relations import (
     Aggregate,
-    Bound,
     Consolidate,
     Expand,
     Filter,
@@ -35,7 +34,7 @@ from viewkeeper.algebra.relations import (
     UnionAll,
     Window,
 )
-from viewkeeper.algebra.schema import COUNT, Column
+from viewkeeper.algebra.schema import COUNT
 from viewkeeper.planning.steps import Compute, ReplaceMain, Step, flag
 
 COMPLETE = "__complete"
@@ -89,13 +88,9 @@ def maintain_buffer(
     ]
 
 
-def stored_columns(names: tuple[str, ...]) -> tuple[Bound, ...]:
-    return tuple(Bound(name, Column(name, "unknown")) for name in names)
-
-
 def _change(name: str, names: tuple[str, ...]) -> Relation:
     """What became of the buffer: both of its states are small."""
-    bound = stored_columns(names)
+    bound = bound_columns(names)
     return weighted(Consolidate(minus(Scan(name, bound, State.NEW), Scan(name, bound, State.OLD))))
 
 
@@ -125,7 +120,7 @@ def _before_last() -> Scalar:
 def _placed(name: str, buffer: Buffer, change: Relation) -> Relation:
     """Stored and changed rows, each once, with their places and that of the last stored one."""
     names = change.columns
-    stored = Scan(name, stored_columns((*names, COMPLETE)), State.OLD)
+    stored = Scan(name, bound_columns((*names, COMPLETE)), State.OLD)
     own = (Named(COUNT, exp.cast(literal(1), "bigint")), Named(_STORED, literal(1)))
     whole = Named(_WHOLE, _flag(column(COMPLETE)))
     theirs = (*same((COUNT,)), Named(_STORED, literal(0)), Named(_WHOLE, literal(1)))
