@@ -101,7 +101,7 @@ class Closure:
             REDERIVED,
             {name: Derivation(union_all(by_edges, columns))},
             {name: Derivation(again, gone, (back,))},
-            near={near.name: Derivation(_between(left, gone))},
+            near={near.name: Derivation(_between(left, gone), is_set=True)},
         )
 
     def insert(self, left: Mapping[str, Relation]) -> Loop:
@@ -119,7 +119,7 @@ class Closure:
             {self.name: Derivation(by_more, without=(near, new))},
             begun={
                 begun.name: Derivation(self.begun(changed, path)),
-                near.name: Derivation(_from(path, begun)),
+                near.name: Derivation(_from(path, begun), is_set=True),
             },
         )
 

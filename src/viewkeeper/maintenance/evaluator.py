@@ -25,13 +25,15 @@ class Derivation:
     """The set of `candidates` that are in `within` (when given) and in none of `without`.
 
     The candidates are few next to the others; an evaluator may store them first and look them up.
-    `relation` is the same as one plan. `signed`: not a set but a signed bag, to be consolidated.
+    `relation` is the same as one plan. `is_set`: no candidate is there twice. `signed`: not a set but a
+    signed bag, to be consolidated.
     """
 
     candidates: Relation
     within: Relation | None = None
     without: tuple[Relation, ...] = ()
     signed: bool = False
+    is_set: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -49,7 +51,7 @@ class Derivation:
             rel = present(rel, self.within)
         for known in self.without:
             rel = absent(rel, known)
-        return rel if is_empty(rel) or self.signed else Distinct(rel)
+        return rel if is_empty(rel) or self.signed or self.is_set else Distinct(rel)
 
 
 class Evaluator(Protocol):

@@ -220,7 +220,13 @@ class Engine:
 
     def write_result(self, frame: DataFrame, rows: int | None = None) -> tuple[DataFile, ...]:
         """Writes an intermediate result, which is gone when no refresh runs any more; one action."""
-        files = self.write(frame, RESULTS, rows)
+        return self._noted(self.write(frame, RESULTS, rows))
+
+    def keep_result(self, table: pa.Table) -> tuple[DataFile, ...]:
+        """Writes an intermediate result that is on the driver already; no action."""
+        return self._noted(self._written(table, RESULTS, join("data", uuid.uuid4().hex, "part-0.parquet")))
+
+    def _noted(self, files: tuple[DataFile, ...]) -> tuple[DataFile, ...]:
         with self._lock:
             self._results += sorted({join(RESULTS, file.path.rpartition("/")[0]) for file in files})
         return files

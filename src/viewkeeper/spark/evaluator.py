@@ -32,11 +32,15 @@ from viewkeeper.storage.relation import DataFile
 Lowering = Callable[[Relation], Relation]
 """Makes a plan speak of relations as they are stored."""
 
-LARGE = 100_000
+LARGE = 300_000
 """Candidates are stored before they are looked up in more rows than this."""
 
 SMALL = 50_000
 """Results of at most this many rows stay on the driver."""
+
+FETCHED = 500_000
+"""Results of at most this many rows are written by the driver, more by Spark, which evaluates the first of
+them twice."""
 
 GATHERED = 2_000_000
 """A stored relation of so many rows is not written once more to spare rounds the merging of its layers."""
@@ -178,9 +182,11 @@ class SparkEvaluator:
         if frame is None:
             frame = self._asked(query)
         if not self.is_large and all(_is_local(column) for column in query.columns):
-            table = self.engine.collected(frame, SMALL + 1)
+            table = self.engine.collected(frame, FETCHED + 1)
             if table.num_rows <= SMALL:
                 return Result(query.columns, local=table)
+            if table.num_rows <= FETCHED:
+                return Result(query.columns, self.engine.keep_result(table))
             self.is_large = True
         return Result(query.columns, self.engine.write_result(frame))
 
@@ -237,7 +243,8 @@ def _whole(derivation: Derivation, prepared: Lowering) -> Relation:
 
 
 def _candidates(derivation: Derivation, prepared: Lowering) -> Relation:
-    return plain(Distinct(prepared(derivation.candidates)))
+    rows = prepared(derivation.candidates)
+    return plain(rows if derivation.is_set else Distinct(rows))
 
 
 def _is_local(column: Column) -> bool:

@@ -21,7 +21,7 @@ from viewkeeper.storage.relation import DataFile, DiffKind, Layer, MergeSpec, Re
 
 Ranges = Mapping[str, tuple[Any, Any]]
 
-LAID = 20_000
+LAID = 100_000
 """Layers of so few rows in all are laid over each other by the driver."""
 
 FEW_LAYERS = 4
