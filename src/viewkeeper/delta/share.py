@@ -8,7 +8,7 @@ keep the plan as small as its graph, and Spark runs the shuffles of one that occ
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 
 from viewkeeper.algebra.relations import Filter, Project, Reference, Relation, Scan, Values
@@ -17,26 +17,30 @@ from viewkeeper.algebra.walk import children, nodes, with_children
 
 @dataclass(frozen=True)
 class Step:
-    """A subexpression with a name, under which later steps refer to it."""
+    """A subexpression with a name, under which later steps refer to it; what it was before it was named."""
 
     name: str
     plan: Relation
+    before: Relation
 
 
 def shared(
-    rel: Relation, name: Callable[[int], str] = "shared_{}".format
+    rel: Relation,
+    name: Callable[[int], str] = "shared_{}".format,
+    apart: Container[Relation] = (),
 ) -> tuple[tuple[Step, ...], Relation]:
     """The steps that `rel` uses more than once, inputs first, and `rel` over references to them.
 
-    The plan must have explicit counts: a reference to a step has the step's columns.
+    The plan must have explicit counts: a reference to a step has the step's columns. Subexpressions in
+    `apart` are steps however often they are used.
     """
     uses = Counter(child for node in nodes(rel) for child in children(node))
     steps: list[Step] = []
 
     def replace_shared(before: Relation, after: Relation) -> Relation:
-        if uses[before] < 2 or _is_cheap(before):
+        if before not in apart and (uses[before] < 2 or is_cheap(before)):
             return after
-        steps.append(Step(name(len(steps) + 1), after))
+        steps.append(Step(name(len(steps) + 1), after, before))
         return Reference(steps[-1].name, after.columns)
 
     done: dict[Relation, Relation] = {}
@@ -49,7 +53,7 @@ def _with(node: Relation, done: dict[Relation, Relation]) -> Relation:
     return with_children(node, tuple(done[child] for child in children(node)))
 
 
-def _is_cheap(rel: Relation) -> bool:
+def is_cheap(rel: Relation) -> bool:
     """Rows straight from a stored relation: reading them again costs less than keeping them."""
     while isinstance(rel, (Filter, Project)):
         rel = rel.child

@@ -15,6 +15,8 @@ from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.algebra.walk import scans
 from viewkeeper.delta.share import shared
 from viewkeeper.draft import Draft
+from viewkeeper.planning.cardinality import Size, Sizes
+from viewkeeper.planning.sent import sent
 from viewkeeper.planning.steps import (
     BESIDE,
     AppendLayer,
@@ -104,10 +106,22 @@ class Execution:
         runs once; caching such frames was measured to cost more (docs/performance.md)."""
         leaves = {state_name(scan): self.source(scan).frame for scan in scans(plan)}
         prefix = f"__shared{len(self.frames)}_"
-        steps, rest = shared(plan, lambda number: f"{prefix}{number}")
+        small = sent(plan, self._sizes(plan))
+        steps, rest = shared(plan, lambda number: f"{prefix}{number}", small)
         for step in steps:
-            self.frames[step.name] = self.engine.plan(step.plan, {**leaves, **self.frames})
+            frame = self.engine.plan(step.plan, {**leaves, **self.frames})
+            self.frames[step.name] = F.broadcast(frame) if step.before in small else frame
         return self.engine.plan(rest, {**leaves, **self.frames})
+
+    def _sizes(self, plan: Relation) -> Sizes:
+        """The rows behind the leaves of a plan, as far as they are known."""
+        relations = self.draft.relations
+        names = {scan.table for scan in scans(plan)}
+        stored = {name: float(relations[name].stored_rows) for name in names}
+        changes = {name: float(sum(layer.rows for layer in self._layers(name))) for name in names}
+        changed = {delta_name(name): float(state.stored_rows) for name, state in relations.items()}
+        known = {name: Size(rows, max(1.0, changed.get(name, rows))) for name, rows in self.sizes.items()}
+        return Sizes(stored, changes, results=known)
 
     def result(self, name: str) -> Result:
         """A result that was written, for scripts of other views."""

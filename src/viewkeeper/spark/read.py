@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from viewkeeper.algebra.build import matching, restricted_to, union_all
+from viewkeeper.algebra.build import matching, restricted_to
 from viewkeeper.algebra.counts import weighted
 from viewkeeper.algebra.relations import Distinct, Negate, Reference, Relation, UnionAll
 from viewkeeper.algebra.schema import COUNT, Column, is_hidden
@@ -123,16 +123,12 @@ class Reader:
         }
         later = _leaf("later", names)
         mentioned = Distinct(restricted_to(later, spec.key))
-        near: Relation = matching(_leaf("main", new.names), mentioned)
-        earlier = [matching(_leaf("earlier", names), mentioned)] if old.overlay else []
-        replaced, replaces = (any(layer.replaces for layer in some) for some in (old.overlay, layers))
-
-        def merged(some: list[Relation], replacing: bool) -> Relation:
-            return merge.merged_whole(near, union_all(some, names), spec, new.columns, replacing)
-
-        before = merged(earlier, replaced) if earlier else near
-        plan = UnionAll((Negate(before), merged([*earlier, later], replaced or replaces)))
-        frame = self.engine.plan(weighted(plan), {name: source.frame for name, source in sources.items()})
+        before = [matching(_leaf("main", new.names), mentioned)]
+        if old.overlay:
+            before.append(matching(_leaf("earlier", names), mentioned))
+        replacing = any(layer.replaces for layer in (*old.overlay, *layers))
+        plan = merge.changes(before, later, spec, new.columns, replacing)
+        frame = self.engine.plan(plan, {name: source.frame for name, source in sources.items()})
         return Source(frame, sum(source.rows for source in sources.values()), counted=True)
 
     def layer_rows(self, state: RelationState, layers: Iterable[Layer]) -> Source:

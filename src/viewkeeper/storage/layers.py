@@ -12,6 +12,7 @@ Plans here have explicit counts and refer to `main` and to layers by `Reference`
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 
 from sqlglot import exp, parse_one
@@ -36,6 +37,7 @@ from viewkeeper.algebra.relations import (
     Filter,
     Join,
     JoinKind,
+    Lateral,
     Project,
     Relation,
     UnionAll,
@@ -49,6 +51,8 @@ SEQUENCE = "__seq"
 
 REPLACES = "__replaces"
 """The column of a keyed layer's rows: whether they stand instead of what came before."""
+
+_SIDE = "__side"
 
 
 def counted_bag(main: Relation, layers: Relation | None) -> Relation:
@@ -173,6 +177,27 @@ def merged_whole(
     return _finished(_combined(rows, spec, replacing), spec, columns)
 
 
+def changes(
+    before: Sequence[Relation], later: Relation, spec: MergeSpec, columns: Sequence[Column], replacing: bool
+) -> Relation:
+    """Some groups as they were, negative, and as later layers make them, in one pass, with counts.
+
+    `before` are the stored rows of these groups, and their rows in earlier layers if there are any.
+    """
+    sided = replace(spec, key=(*spec.key, _SIDE))
+    main, *earlier = before
+    stored = _first(main, spec) if replacing else restricted_to(main, _merged_columns(spec))
+    names = stored.columns
+    known = union_all((stored, *(restricted_to(rel, names) for rel in earlier)), names)
+    sides = function("explode", function("array", exp.Neg(this=literal(1)), literal(1)))
+    new = Project(later, (*same(names), Named(_SIDE, literal(1))))
+    rows = _combined(UnionAll((Lateral(known, sides, (_SIDE,)), new)), sided, replacing)
+    shown = (*columns, Column(_SIDE, "bigint"))
+    return Project(
+        _finished(rows, sided, shown), (*same(c.name for c in columns), Named(COUNT, column(_SIDE)))
+    )
+
+
 def replaced(
     main: Relation, layers: Relation, spec: MergeSpec, columns: Sequence[Column], several: bool
 ) -> Relation:
@@ -215,11 +240,13 @@ def _merging(layers: Relation, spec: MergeSpec) -> Relation:
 
 def _with_main(main: Relation, changes: Relation, spec: MergeSpec, replacing: bool) -> Relation:
     """Stored rows come before all layers, and replace nothing: there is nothing before them."""
-    rows = restricted_to(main, _merged_columns(spec))
-    if replacing:
-        first = (Named(SEQUENCE, exp.cast(literal(0), "bigint")), Named(REPLACES, exp.true()))
-        rows = Project(rows, (*same(rows.columns), *first))
+    rows = _first(main, spec) if replacing else restricted_to(main, _merged_columns(spec))
     return UnionAll((rows, changes))
+
+
+def _first(main: Relation, spec: MergeSpec) -> Relation:
+    order = (Named(SEQUENCE, exp.cast(literal(0), "bigint")), Named(REPLACES, exp.true()))
+    return Project(main, (*same(_merged_columns(spec)), *order))
 
 
 def _combined(rows: Relation, spec: MergeSpec, replacing: bool) -> Relation:

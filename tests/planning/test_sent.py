@@ -1,0 +1,83 @@
+"""Small results that meet a large table are sent to it; everything else is left to Spark."""
+
+from __future__ import annotations
+
+import pytest
+
+from viewkeeper.algebra.relations import Join, JoinKind, Relation, Scan, State
+from viewkeeper.algebra.schema import Column, TableSchema
+from viewkeeper.algebra.walk import nodes, rewrite
+from viewkeeper.delta.share import shared
+from viewkeeper.planning.cardinality import Sizes
+from viewkeeper.planning.sent import FEW, sent
+from viewkeeper.sql.catalog import StaticCatalog
+from viewkeeper.sql.parse import parse_view
+
+TABLES = StaticCatalog(
+    (
+        TableSchema("part", (Column("pkey", "int"), Column("brand", "string"))),
+        TableSchema("line", (Column("pkey", "int"), Column("qty", "int"))),
+        TableSchema("mean", (Column("pkey", "int"), Column("avg", "double"))),
+    )
+)
+STORED = {"part": 200_000.0, "line": 6_000_000.0, "mean": 200_000.0}
+
+
+def changed(text: str, table: str) -> Relation:
+    """The query over the change of one table."""
+    query = parse_view(text, TABLES).relation
+    assert query is not None
+
+    def move(node: Relation) -> Relation:
+        if isinstance(node, Scan) and node.table == table:
+            return Scan(node.table, node.bound, State.DELTA)
+        return node
+
+    return rewrite(query, move)
+
+
+def tables(rel: Relation) -> set[str]:
+    return {node.table for node in nodes(rel) if isinstance(node, Scan)}
+
+
+CHAIN = "SELECT line.qty FROM (mean JOIN part ON mean.pkey = part.pkey) JOIN line ON line.pkey = part.pkey"
+
+
+def test_a_change_that_has_met_a_table_is_sent_to_the_next() -> None:
+    plan = changed(CHAIN, "mean")
+    [small] = sent(plan, Sizes(STORED, {"mean": 23_000.0}))
+    assert tables(small) == {"mean", "part"}
+
+
+def test_it_is_a_step_of_its_own() -> None:
+    plan = changed(CHAIN, "mean")
+    small = sent(plan, Sizes(STORED, {"mean": 23_000.0}))
+    [step], rest = shared(plan, apart=small)
+    assert step.before in small
+    assert tables(rest) == {"line"}
+    assert shared(plan)[0] == ()
+
+
+def test_a_large_change_is_left_to_spark() -> None:
+    plan = changed(CHAIN, "mean")
+    assert sent(plan, Sizes(STORED, {"mean": 2.0 * FEW})) == frozenset()
+
+
+def test_a_small_table_is_left_to_spark() -> None:
+    plan = changed(CHAIN, "mean")
+    assert sent(plan, Sizes({**STORED, "line": 1000.0}, {"mean": 10.0})) == frozenset()
+
+
+def test_what_is_just_read_has_a_size_that_spark_knows() -> None:
+    plan = changed("SELECT line.qty FROM mean JOIN line ON line.pkey = mean.pkey WHERE avg > 3", "mean")
+    assert sent(plan, Sizes(STORED, {"mean": 10.0})) == frozenset()
+
+
+@pytest.mark.parametrize("kind", [kind for kind in JoinKind if kind is not JoinKind.INNER])
+def test_only_inner_joins_can_be_sent_either_side(kind: JoinKind) -> None:
+    def outer(node: Relation) -> Relation:
+        is_top = isinstance(node, Join) and "line" in tables(node)
+        return Join(node.left, node.right, kind, node.on) if is_top and isinstance(node, Join) else node
+
+    plan = rewrite(changed(CHAIN.replace("line.qty", "brand"), "mean"), outer)
+    assert sent(plan, Sizes(STORED, {"mean": 10.0})) == frozenset()

@@ -1,0 +1,61 @@
+"""A change that has met one table is broadcast to the next, whatever Spark thinks of its size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import DataFrame
+
+import viewkeeper as vk
+from viewkeeper.planning import sent
+from viewkeeper.spark.execute import Execution
+
+NEVER = "spark.sql.autoBroadcastJoinThreshold"
+VIEW = "SELECT c.name, o.okey, l.qty FROM c JOIN o ON o.ckey = c.ckey JOIN l ON l.okey = o.okey"
+
+
+@pytest.fixture
+def shop(warehouse: vk.Warehouse) -> Iterator[vk.Warehouse]:
+    """Spark broadcasts nothing of its own accord here."""
+    for table in ("c (ckey INT, name STRING)", "o (okey INT, ckey INT)", "l (okey INT, qty INT)"):
+        warehouse.sql(f"CREATE TABLE {table}")
+    with warehouse.transaction() as t:
+        t.insert("c", [(n, f"name {n}") for n in range(10)])
+        t.insert("o", [(n, n % 10) for n in range(100)])
+        t.insert("l", [(n % 100, n) for n in range(400)])
+    warehouse.create_view("v", VIEW)
+    before = warehouse.spark.conf.get(NEVER)
+    warehouse.spark.conf.set(NEVER, "-1")
+    yield warehouse
+    warehouse.spark.conf.set(NEVER, before)
+
+
+def broadcasts(shop: vk.Warehouse, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Renames one customer; how many joins of the refresh broadcast a side."""
+    plans: list[str] = []
+    frame = Execution.frame
+
+    def noted(self: Execution, plan: sent.Relation) -> DataFrame:
+        made = frame(self, plan)
+        plans.append(made._jdf.queryExecution().executedPlan().toString())
+        return made
+
+    monkeypatch.setattr(Execution, "frame", noted)
+    with shop.transaction() as t:
+        t.delete("c", [(3, "name 3")])
+        t.insert("c", [(3, "another")])
+    report = shop.refresh(policy="incremental")
+    assert report[0].strategy == "counting"
+    assert shop.verify("v")
+    assert shop.table("v").where("name = 'another'").count() == 40
+    return sum(text.count("BroadcastHashJoin") for text in plans)
+
+
+def test_many_rows_stay_where_they_are(shop: vk.Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sent, "MANY", 200)
+    assert broadcasts(shop, monkeypatch) == 1
+
+
+def test_few_rows_are_left_to_spark(shop: vk.Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert broadcasts(shop, monkeypatch) == 0
