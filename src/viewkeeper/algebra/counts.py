@@ -18,8 +18,26 @@ from typing import assert_never
 
 from sqlglot import exp
 
-from viewkeeper.algebra.build import empty, is_empty, projected, renamed, restricted_to
-from viewkeeper.algebra.expressions import Named, column, columns_of, function, literal, same
+from viewkeeper.algebra.build import (
+    empty,
+    filtered,
+    is_empty,
+    named_like,
+    projected,
+    renamed,
+    restricted_to,
+)
+from viewkeeper.algebra.expressions import (
+    Named,
+    Scalar,
+    column,
+    columns_of,
+    conjunction,
+    conjuncts,
+    function,
+    literal,
+    same,
+)
 from viewkeeper.algebra.relations import (
     Affected,
     Aggregate,
@@ -104,7 +122,7 @@ def weighted(rel: Relation) -> Relation:
         case UnionAll():
             return UnionAll(tuple(weighted(child) for child in rel.inputs))
         case Join(kind=JoinKind.SEMI | JoinKind.ANTI):
-            return Join(weighted(rel.left), _partners(rel), rel.kind, rel.on)
+            return Join(weighted(rel.left), *_looked_for(rel))
         case Join():
             return _weighted_join(rel)
         case _:
@@ -122,7 +140,7 @@ def plain(rel: Relation) -> Relation:
         case Distinct() if is_counted(rel.child):
             return _presence(rel.child)
         case Join(kind=JoinKind.SEMI | JoinKind.ANTI):
-            return Join(plain(rel.left), _partners(rel), rel.kind, rel.on)
+            return Join(plain(rel.left), *_looked_for(rel))
         case _:
             return with_children(rel, tuple(plain(child) for child in children(rel)))
 
@@ -140,24 +158,52 @@ def _sum_of_no_columns(explicit: Relation) -> Relation:
     return Aggregate(explicit, (), (Named(COUNT, total),))
 
 
-def _partners(join: Join) -> Relation:
-    """The set of rows that a semi-join looks for: only the columns that its condition compares.
+def _looked_for(join: Join) -> tuple[Relation, JoinKind, Scalar]:
+    """The set of rows that a semi-join looks for, and how it compares them: only those columns.
 
-    A bag is consolidated for it, and less is read and added up when it is narrow.
+    A bag is consolidated for it, and less is read and added up when it is narrow. Conditions on the right
+    side alone are met before.
     """
-    used = columns_of(join.on)
-    names = tuple(name for name in join.right.columns if name in used)
-    return _presence(restricted_to(join.right, names) if names else join.right)
+    right = set(join.right.columns)
+    parts = [(one, bool(columns_of(one)) and columns_of(one) <= right) for one in conjuncts(join.on)]
+    own, on = (conjunction([one for one, is_own in parts if is_own is wanted]) for wanted in (True, False))
+    names = tuple(name for name in join.right.columns if name in columns_of(on))
+    rows = _narrowed(join.right, own, names) if names else filtered(join.right, own)
+    return _presence(rows), join.kind, on
+
+
+def _narrowed(rel: Relation, condition: Scalar, names: tuple[str, ...]) -> Relation:
+    """The rows that meet a condition, and these columns of them; of a union, input by input."""
+    if isinstance(rel, UnionAll):
+        inputs = (named_like(one, rel.columns) for one in rel.inputs)
+        return UnionAll(tuple(_narrowed(one, condition, names) for one in inputs))
+    if isinstance(rel, Negate):
+        return Negate(_narrowed(rel.child, condition, names))
+    return restricted_to(filtered(rel, condition), names)
 
 
 def _presence(rel: Relation) -> Relation:
     """The set of rows of a bag: those whose counts sum to more than zero."""
     if not is_counted(rel):
         return plain(rel)
-    total = Named(COUNT, function("sum", column(COUNT)))
-    summed = Aggregate(weighted(rel), same(rel.columns), (total,))
-    alive = Filter(summed, exp.GT(this=column(COUNT), expression=literal(0)))
+    alive = Filter(_summed(rel), exp.GT(this=column(COUNT), expression=literal(0)))
     return restricted_to(alive, rel.columns)
+
+
+def _summed(rel: Relation) -> Relation:
+    """The rows of a counted bag, each once, with the sum of its counts.
+
+    What something was taken from is summed up for itself first: it is looked at without that too, and so
+    read once for both.
+    """
+    rows = weighted(rel)
+    if isinstance(rel, UnionAll) and any(isinstance(one, Negate) for one in rel.inputs):
+        rows = UnionAll(tuple(weighted(one) if _is_taken(one) else _summed(one) for one in rel.inputs))
+    return Aggregate(rows, same(rel.columns), (Named(COUNT, function("sum", column(COUNT))),))
+
+
+def _is_taken(rel: Relation) -> bool:
+    return isinstance(rel, Negate) or not is_counted(rel)
 
 
 def _plain_affected(rel: Affected) -> Relation:
