@@ -18,7 +18,12 @@ VIEW = "SELECT c.name, o.okey, l.qty FROM c JOIN o ON o.ckey = c.ckey JOIN l ON 
 @pytest.fixture
 def shop(warehouse: vk.Warehouse) -> Iterator[vk.Warehouse]:
     """Spark broadcasts nothing of its own accord here."""
-    for table in ("c (ckey INT, name STRING)", "o (okey INT, ckey INT)", "l (okey INT, qty INT)"):
+    tables = (
+        "c (ckey INT NOT NULL PRIMARY KEY, name STRING)",
+        "o (okey INT, ckey INT)",
+        "l (okey INT, qty INT)",
+    )
+    for table in tables:
         warehouse.sql(f"CREATE TABLE {table}")
     with warehouse.transaction() as t:
         t.insert("c", [(n, f"name {n}") for n in range(10)])

@@ -118,21 +118,15 @@ class Handled:
 
 def handled(plan: Relation, sizes: Sizes) -> Handled:
     """What one evaluation of a plan handles; a subtree that occurs twice is evaluated once."""
-    found = sizes_of(plan, sizes)
+    found: dict[Relation, Size] = {}
     read = cost = 0.0
-    for node, size in found.items():
-        own = sizes.read(node, size)
-        cost += own * READ + _cost(node, [found[child] for child in children(node)], size)
+    for node in nodes(plan):
+        inputs = [found[child] for child in children(node)]
+        found[node] = _size(node, inputs, sizes)
+        own = sizes.read(node, found[node])
+        cost += own * READ + _cost(node, inputs, found[node])
         read += own
     return Handled(found[plan], read, cost, len(found))
-
-
-def sizes_of(plan: Relation, sizes: Sizes) -> dict[Relation, Size]:
-    """The size of every node of a plan, inputs first."""
-    found: dict[Relation, Size] = {}
-    for node in nodes(plan):
-        found[node] = _size(node, [found[child] for child in children(node)], sizes)
-    return found
 
 
 def _size(node: Relation, inputs: list[Size], sizes: Sizes) -> Size:
@@ -197,4 +191,4 @@ def _cost(node: Relation, inputs: list[Size], output: Size) -> float:
             return 0.0
 
 
-__all__ = ["Handled", "Size", "Sizes", "handled", "sizes_of"]
+__all__ = ["Handled", "Size", "Sizes", "handled"]

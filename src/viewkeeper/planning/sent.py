@@ -5,28 +5,115 @@ to it, and the next table, which is large, is shuffled to meet it. Here the chan
 
     (Δ ⋈ part) ⋈ lineitem        Δ ⋈ part is sent to every part of lineitem, which stays where it is
 
-Where an input is just read, Spark knows its size itself.
+Nothing is guessed: a join by a key of one side has at most the rows of the other, and any other join may
+have all pairs. Where an input is just read, Spark knows its size itself.
 """
 
 from __future__ import annotations
 
-from viewkeeper.algebra.relations import Join, JoinKind, Relation
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from math import inf
+
+from viewkeeper.algebra.relations import (
+    Affected,
+    Aggregate,
+    Consolidate,
+    Distinct,
+    Filter,
+    Join,
+    JoinKind,
+    Negate,
+    Project,
+    Reference,
+    Relation,
+    Scan,
+    State,
+    TopK,
+    UnionAll,
+    Values,
+    Window,
+)
 from viewkeeper.algebra.walk import nodes
+from viewkeeper.delta.equalities import column_pairs
+from viewkeeper.delta.keys import sources
 from viewkeeper.delta.share import is_cheap
-from viewkeeper.planning.cardinality import Sizes, sizes_of
 
 FEW = 50_000
-"""An input thought to have at most this many rows is sent; it may well have twenty times as many."""
+"""An input of at most this many rows is sent."""
 
 MANY = 200_000
-"""To an input thought to have at least this many; fewer Spark may shuffle as it likes."""
+"""To one that reads at least this many from somewhere; others Spark may shuffle as it likes."""
 
 
-def sent(plan: Relation, sizes: Sizes) -> frozenset[Relation]:
+@dataclass(frozen=True)
+class Known:
+    """The rows behind the leaves of a plan, and the keys of stored relations."""
+
+    rows: Callable[[Scan | Reference], float]
+    keys: Mapping[str, tuple[str, ...]]
+
+    def most(self, rel: Relation) -> float:
+        """At most how many rows a relation has."""
+        match rel:
+            case Scan() | Reference():
+                return self.rows(rel)
+            case Values():
+                return len(rel.rows)
+            case Filter() | Project() | Aggregate() | Distinct() | Consolidate():
+                return self.most(rel.child)
+            case Affected() | Window() | Negate():
+                return self.most(rel.child)
+            case TopK():
+                return min(rel.limit, self.most(rel.child))
+            case UnionAll():
+                return sum(self.most(one) for one in rel.inputs)
+            case Join(kind=JoinKind.SEMI | JoinKind.ANTI):
+                return self.most(rel.left)
+            case Join(kind=JoinKind.INNER):
+                return self._joined(rel)
+            case _:
+                return inf
+
+    def _joined(self, join: Join) -> float:
+        pairs = column_pairs(join.on, join.left.columns, join.right.columns)
+        left, right = self.most(join.left), self.most(join.right)
+        if self._is_unique(join.right, {theirs for _, theirs in pairs}):
+            return left
+        return right if self._is_unique(join.left, {mine for mine, _ in pairs}) else left * right
+
+    def _is_unique(self, rel: Relation, names: Iterable[str]) -> bool:
+        """Whether no two rows agree in these columns."""
+        known = set(names)
+        match rel:
+            case Scan() if rel.at is not State.DELTA:
+                stored = {item.source.name for item in rel.bound if item.name in known}
+                key = self.keys.get(rel.table, ())
+                return bool(key) and stored.issuperset(key)
+            case Filter():
+                return self._is_unique(rel.child, known)
+            case Project():
+                copied = sources(rel.outputs)
+                return self._is_unique(rel.child, {copied[name] for name in known if name in copied})
+            case Aggregate():
+                return known.issuperset(rel.key_names)
+            case Distinct():
+                return known.issuperset(rel.columns)
+            case _:
+                return False
+
+
+def sent(plan: Relation, known: Known) -> frozenset[Relation]:
     """The inputs of inner joins that are few, and meet many."""
-    rows = {node: size.rows for node, size in sizes_of(plan, sizes).items()}
     joins = [node for node in nodes(plan) if isinstance(node, Join) and node.kind is JoinKind.INNER]
     pairs = [pair for join in joins for pair in ((join.left, join.right), (join.right, join.left))]
     return frozenset(
-        few for few, many in pairs if rows[few] <= FEW and rows[many] >= MANY and not is_cheap(few)
+        few
+        for few, other in pairs
+        if not is_cheap(few) and known.most(few) <= FEW and _largest(other, known) >= MANY
     )
+
+
+def _largest(rel: Relation, known: Known) -> float:
+    """The rows of the largest relation that is read."""
+    return max((known.rows(leaf) for leaf in nodes(rel) if isinstance(leaf, Scan | Reference)), default=0)

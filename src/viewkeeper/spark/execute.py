@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from math import inf
 
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from viewkeeper.algebra.build import is_empty
-from viewkeeper.algebra.relations import Relation, Scan, State
+from viewkeeper.algebra.relations import Reference, Relation, Scan, State
 from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.algebra.walk import scans
 from viewkeeper.delta.share import shared
 from viewkeeper.draft import Draft
-from viewkeeper.planning.cardinality import Size, Sizes
-from viewkeeper.planning.sent import sent
+from viewkeeper.planning.sent import Known, sent
 from viewkeeper.planning.steps import (
     BESIDE,
     AppendLayer,
@@ -106,22 +106,29 @@ class Execution:
         runs once; caching such frames was measured to cost more (docs/performance.md)."""
         leaves = {state_name(scan): self.source(scan).frame for scan in scans(plan)}
         prefix = f"__shared{len(self.frames)}_"
-        small = sent(plan, self._sizes(plan))
+        small = sent(plan, self._known())
         steps, rest = shared(plan, lambda number: f"{prefix}{number}", small)
         for step in steps:
             frame = self.engine.plan(step.plan, {**leaves, **self.frames})
             self.frames[step.name] = F.broadcast(frame) if step.before in small else frame
         return self.engine.plan(rest, {**leaves, **self.frames})
 
-    def _sizes(self, plan: Relation) -> Sizes:
-        """The rows behind the leaves of a plan, as far as they are known."""
-        relations = self.draft.relations
-        names = {scan.table for scan in scans(plan)}
-        stored = {name: float(relations[name].stored_rows) for name in names}
-        changes = {name: float(sum(layer.rows for layer in self._layers(name))) for name in names}
-        changed = {delta_name(name): float(state.stored_rows) for name, state in relations.items()}
-        known = {name: Size(rows, max(1.0, changed.get(name, rows))) for name, rows in self.sizes.items()}
-        return Sizes(stored, changes, results=known)
+    def _known(self) -> Known:
+        """How many rows there are behind the leaves of a plan, and what their keys are."""
+        keys = {
+            name: state.merge.key if state.merge else state.key
+            for name, state in self.draft.relations.items()
+        }
+        return Known(self._rows_behind, keys)
+
+    def _rows_behind(self, leaf: Scan | Reference) -> float:
+        """At most how many rows a leaf has, as far as that is known; a group that layers mention has one row
+        before and one after."""
+        if isinstance(leaf, Reference):
+            return self.sizes.get(leaf.name, inf)
+        if leaf.at is State.DELTA:
+            return 2 * sum(layer.rows for layer in self._layers(leaf.table)) or inf
+        return self.size(leaf)
 
     def result(self, name: str) -> Result:
         """A result that was written, for scripts of other views."""
@@ -130,6 +137,7 @@ class Execution:
     def supply(self, name: str, result: Result) -> None:
         """A result of another script, which plans of this one refer to."""
         self.frames[name] = result.frame
+        self.sizes[name] = result.rows
         self.rows_read += result.rows
 
     def supply_layers(self, name: str, state: RelationState, layers: tuple[Layer, ...]) -> None:
