@@ -8,12 +8,16 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlglot import exp
 
 from tests.laws.settings import cases
 from tests.storage.model import Database, Group, KeyedLayer, Row, columns, spec, value
+from viewkeeper.algebra.build import matching, restricted_to
+from viewkeeper.algebra.relations import Distinct, Filter
 from viewkeeper.storage.layers import (
     bag_in_turn,
     bag_whole,
+    changes,
     counted_bag,
     folded,
     inserted_bag,
@@ -125,6 +129,30 @@ def test_many_layers_made_one_mean_the_same(
     replacing = any(layer.replaces for layer in layers)
     plan = merged(leaf, both, spec(["k"]), columns(["k"]), replacing)
     assert DATABASE.rows(plan) == value(main, layers)
+
+
+@cases(60)
+@given(keyed(TWO_KEYS), st.integers(0, 4))
+def test_the_change_of_groups_in_one_pass(
+    stored: tuple[dict[Row, Group], list[KeyedLayer]], first: int
+) -> None:
+    """Groups that later layers mention, as they were and as they are; the others have not changed."""
+    main, layers = stored
+    key = ["k", "l"]
+    leaf, rows = DATABASE.keyed(key, main, layers)
+    at = exp.column("__seq")
+    earlier, later = (Filter(rows, at <= first), Filter(rows, at > first))
+    mentioned = Distinct(restricted_to(later, key))
+    before = [matching(rel, mentioned) for rel in (leaf, earlier)]
+    replacing = any(layer.replaces for layer in layers)
+    plan = changes(before, later, spec(key), columns(key), replacing)
+    net: Counter[Row] = Counter()
+    for row, times in DATABASE.rows(plan).items():
+        net[row[:-1]] += row[-1] * times
+    expected = value(main, layers)
+    expected.subtract(value(main, layers[:first]))
+    assert +net == +expected
+    assert -net == -expected
 
 
 def test_a_group_dies_and_is_born_again() -> None:
