@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import pytest
+from sqlglot import exp
 
 from viewkeeper.algebra.build import minus
 from viewkeeper.algebra.counts import weighted
 from viewkeeper.algebra.expressions import column, conjunction, equal, literal
-from viewkeeper.algebra.relations import Aggregate, Bound, Join, JoinKind, Relation, Scan, State, UnionAll
+from viewkeeper.algebra.relations import (
+    Aggregate,
+    Bound,
+    Filter,
+    Join,
+    JoinKind,
+    Relation,
+    Scan,
+    State,
+    UnionAll,
+)
 from viewkeeper.algebra.schema import Column
 from viewkeeper.algebra.walk import nodes
 from viewkeeper.delta.share import shared
@@ -43,6 +54,18 @@ def test_the_state_before_is_taken_from_the_state_after(kind: JoinKind) -> None:
     after, before = (Join(CUSTOMERS, right, kind, ON) for right in (ORDERS, minus(ORDERS, CHANGE)))
     steps, _ = shared(weighted(UnionAll((after, before))))
     assert [groups(step.plan) for step in steps] == [[("customer",)]]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_pattern_is_looked_for_in_the_rows_that_were_looked_up(kind: JoinKind) -> None:
+    """As a filter, Spark would test it for all that is stored."""
+    late = exp.Like(this=column("note"), expression=literal("%late%"))
+    near = Join(ORDERS, scan("keys", "k"), JoinKind.SEMI, equal(column("k"), column("customer")))
+    on = conjunction([equal(column("c"), column("customer")), late])
+    explicit = weighted(Join(CUSTOMERS, near, kind, on))
+    assert late not in [node.condition for node in nodes(explicit) if isinstance(node, Filter)]
+    [added] = [node for node in nodes(explicit) if isinstance(node, Aggregate)]
+    assert late in added.aggregates[0].expr.find_all(exp.Like)
 
 
 @pytest.mark.parametrize("kind", KINDS)

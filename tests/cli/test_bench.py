@@ -85,5 +85,5 @@ def test_the_crossover_lies_where_both_cost_the_same(ratios, expected):
 
 
 def test_a_refresh_batch_deletes_none_of_the_orders_that_are_yet_to_come():
-    last = max(batch.first + batch.buckets for batch in (WARM_UP, *BATCHES))
+    last = max(batch.first + batch.buckets for batch in (*WARM_UP, *BATCHES))
     assert last == WITHHELD <= BUCKETS // 2

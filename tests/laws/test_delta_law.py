@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
+from sqlglot import exp
 
 from tests.laws.databases import History, histories
-from tests.laws.harness import difference, load, rows_of, start, value
+from tests.laws.harness import difference, load, rows_of, scan, start, value
 from tests.laws.plans import GENERATORS, ONLY_IN_RULES, Typed, plans, plans_with
 from tests.laws.settings import cases
 from viewkeeper.algebra.counts import weighted
-from viewkeeper.algebra.relations import Relation
+from viewkeeper.algebra.expressions import column, conjunction, equal, literal
+from viewkeeper.algebra.relations import Join, JoinKind, Relation
 from viewkeeper.delta import delta, minimal, old
 
 VIEW_NODES = [node for node in GENERATORS if node not in ONLY_IN_RULES]
@@ -43,6 +46,16 @@ def test_nested_operators_obey_the_delta_law(view: Typed, history: History) -> N
 @given(plans(counted=True), histories())
 def test_the_law_holds_over_relations_stored_with_counts(view: Typed, history: History) -> None:
     assert_law(view.rel, start(history))
+
+
+@cases(60)
+@given(st.sampled_from((JoinKind.SEMI, JoinKind.ANTI, JoinKind.LEFT)), st.booleans(), histories())
+def test_the_law_holds_where_partners_are_searched_for_a_pattern(
+    kind: JoinKind, counted: bool, history: History
+) -> None:
+    pattern = exp.Like(this=column("s"), expression=literal("%x%"))
+    on = conjunction([equal(column("c"), column("a")), pattern])
+    assert_law(Join(scan("s"), scan("r", counted), kind, on), start(history))
 
 
 @cases(120)

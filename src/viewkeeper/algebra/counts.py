@@ -35,6 +35,7 @@ from viewkeeper.algebra.expressions import (
     conjunction,
     conjuncts,
     function,
+    is_slow,
     literal,
     same,
 )
@@ -196,10 +197,25 @@ def _summed(rel: Relation) -> Relation:
     What something was taken from is summed up for itself first: it is looked at without that too, and so
     read once for both.
     """
-    rows = weighted(rel)
     if isinstance(rel, UnionAll) and any(isinstance(one, Negate) for one in rel.inputs):
         rows = UnionAll(tuple(weighted(one) if _is_taken(one) else _summed(one) for one in rel.inputs))
-    return Aggregate(rows, same(rel.columns), (Named(COUNT, function("sum", column(COUNT))),))
+        return Aggregate(rows, same(rel.columns), (Named(COUNT, function("sum", column(COUNT))),))
+    match rel:
+        case Project(child=Filter(child=Join(kind=JoinKind.SEMI) as found, condition=condition)):
+            if is_slow(condition):
+                return _summed_where(found, condition, rel.outputs)
+    return Aggregate(weighted(rel), same(rel.columns), (Named(COUNT, function("sum", column(COUNT))),))
+
+
+def _summed_where(found: Relation, condition: Scalar, outputs: tuple[Named, ...]) -> Relation:
+    """The sums of the rows that meet a condition, 0 where none does.
+
+    Spark would move a filter below the look-up, and test every row that is stored: patterns in texts take
+    longer than looking a row up. What is added up only if the condition holds stays where it is.
+    """
+    counted = exp.Case(ifs=[exp.If(this=condition.copy(), true=column(COUNT))])
+    total = function("coalesce", function("sum", counted), literal(0))
+    return Aggregate(weighted(found), outputs, (Named(COUNT, total),))
 
 
 def _is_taken(rel: Relation) -> bool:

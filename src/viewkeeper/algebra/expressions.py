@@ -115,5 +115,10 @@ def function(name: str, *arguments: Scalar) -> Scalar:
     return exp.func(name, *[argument.copy() for argument in arguments])
 
 
+def is_slow(expr: Scalar) -> bool:
+    """Whether testing it takes longer than looking a row up: it searches a text for a pattern."""
+    return expr.find(exp.Like, exp.ILike, exp.RegexpLike, exp.RegexpILike, exp.SimilarTo) is not None
+
+
 def map_named(items: Iterable[Named], change: Callable[[Scalar], Scalar]) -> tuple[Named, ...]:
     return tuple(Named(item.name, change(item.expr)) for item in items)
