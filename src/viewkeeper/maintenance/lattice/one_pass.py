@@ -1,5 +1,5 @@
-"""Many summary-deltas from one pass over the changes of a fact table: mumick97 section 5 for a machine on which
-queries cost more than rows.
+"""Many summary-deltas from one pass over the changes of a fact table: mumick97 section 5, where a query costs
+more than its rows.
 
     Δfact ⟕ dimensions   →   each row once for every view that it counts in   →   γ by view and keys
 
@@ -16,9 +16,18 @@ from typing import Any
 
 from sqlglot import exp
 
-from viewkeeper.algebra.build import filtered, projected
+from viewkeeper.algebra.build import filtered
 from viewkeeper.algebra.counts import weighted
-from viewkeeper.algebra.expressions import Named, Scalar, column, conjunction, equal, function, is_true, literal
+from viewkeeper.algebra.expressions import (
+    Named,
+    Scalar,
+    column,
+    conjunction,
+    equal,
+    function,
+    is_true,
+    literal,
+)
 from viewkeeper.algebra.relations import (
     Aggregate,
     Filter,
@@ -43,8 +52,8 @@ VIEW = "__view"
 
 @dataclass(frozen=True)
 class OnePass:
-    """The summary-deltas of some views as one plan, with explicit counts, called `name`; `columns` says which of
-    its columns are those of each view, by the view's number."""
+    """The summary-deltas of some views as one plan, called `name`; `columns` says which of its columns are
+    those of each view. A view's number is its place among them."""
 
     name: str
     plan: Relation
@@ -69,7 +78,9 @@ class PartOf:
 def part_of(plan: Relation) -> PartOf | None:
     """What a plan takes from a pass, where it does nothing else."""
     match plan:
-        case Project(Filter(Reference() as whole, exp.EQ(this=exp.Column() as view, expression=number)), outputs):
+        case Project(
+            Filter(Reference() as whole, exp.EQ(this=exp.Column() as view, expression=number)), outputs
+        ):
             if view.name == VIEW and all(output.is_column for output in outputs):
                 return PartOf(whole.name, int(number.name), tuple((o.name, o.expr.name) for o in outputs))
     return None
