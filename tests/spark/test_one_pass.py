@@ -83,14 +83,15 @@ def test_the_pass_is_the_only_action(shop: vk.Warehouse) -> None:
     shop.sql(
         "INSERT INTO pos VALUES (1, 1, DATE '2024-01-01', NULL, 2, 5, 1), (NULL, 2, NULL, NULL, 0, 1, 1)"
     )
-    report = shop.refresh(policy="strict")
+    report = shop.propagate()
     assert report.actions == 1
     assert [entry.rows_written for entry in report] == [2, 1]
+    shop.refresh()
     verified(shop)
 
 
 def test_views_stay_equal_to_recomputation(shop: vk.Warehouse) -> None:
-    """Deletions that take extremes, NULL keys of all kinds, groups that die, and propagation before refresh."""
+    """Deletions that take extremes, NULL keys, groups that die, and propagation before refresh."""
     with_views(shop)
     rng = random.Random(5)
     for batch in range(4):
@@ -111,9 +112,7 @@ def test_changed_dimensions_and_other_pasts_are_left_out(shop: vk.Warehouse) -> 
     with shop.transaction() as t:
         t.insert("pos", [(2, 2, None, None, 1, 4, 1.0)])
         t.update("stores", [{"store": 2, "city": "z"}])
-    assert {entry.view: entry.details["shares"] for entry in shop.refresh(policy="strict")} == dict.fromkeys(
-        ("by_store", "by_city", "firsts", "dear"), {}
-    )
+    assert not any(entry.details["shares"] for entry in shop.refresh(policy="strict"))
     verified(shop)
 
 
