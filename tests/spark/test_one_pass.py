@@ -80,12 +80,10 @@ def test_one_action_gives_every_view_its_summary_delta(shop: vk.Warehouse) -> No
 
 def test_the_pass_is_the_only_action(shop: vk.Warehouse) -> None:
     with_views(shop, "by_store", "by_city")
-    shop.sql(
-        "INSERT INTO pos VALUES (1, 1, DATE '2024-01-01', NULL, 2, 5, 1), (NULL, 2, NULL, NULL, 0, 1, 1)"
-    )
+    shop.sql("INSERT INTO pos VALUES (1, 1, DATE '2024-01-01', NULL, 2, 5, 1), (2, 2, NULL, NULL, 0, 1, 1)")
     report = shop.propagate()
     assert report.actions == 1
-    assert [entry.rows_written for entry in report] == [2, 1]
+    assert [entry.rows_written for entry in report] == [2, 2]
     shop.refresh()
     verified(shop)
 
@@ -120,7 +118,7 @@ def test_the_driver_fetches_a_bounded_number_of_rows(
     shop: vk.Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_views(shop, "by_store", "by_city", "dear", "halves", "total")
-    insert = "INSERT INTO pos VALUES (1, 1, NULL, NULL, 2, 1, 1), (2, 1, NULL, NULL, 2, 1, 1)"
+    insert = "INSERT INTO pos VALUES (1, 1, NULL, NULL, 2, 4, 1), (2, 1, NULL, NULL, 2, 4, 1)"
     monkeypatch.setattr(passes, "FETCHED", 4)
     shop.sql(insert)
     report = shop.refresh(policy="strict")
