@@ -186,9 +186,11 @@ def explain(work: Workspace, view: str) -> Explanation:
     batches = {view.name: batch_of(draft, view, inputs_seen(work.log, view)) for view in views}
     deltas = planned(work, draft, lattice_members(work, draft, views, None, batches))
     edge = deltas.edges.get(definition.name)
-    batch = pending if edge is None else deltas.by(edge, pending)
-    choice = choose(compiled_view, batch, _lenient(definition.policy), known)
     common = _in_common(work, draft, definition.name, deltas)
+    batch = pending if edge is None else deltas.by(edge, pending)
+    if common is not None and definition.name in deltas.passes:
+        batch = deltas.batch(definition.name, pending)
+    choice = choose(compiled_view, batch, _lenient(definition.policy), known)
     return explanation(compiled_view, batch, choice, _last_report(work, definition), edge, common)
 
 

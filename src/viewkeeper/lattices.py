@@ -26,6 +26,7 @@ from viewkeeper.maintenance.lattice.derives import Edge
 from viewkeeper.maintenance.lattice.draw import Drawing, drawing
 from viewkeeper.maintenance.lattice.friendly import hidden_columns, lattice_friendly, with_hidden
 from viewkeeper.maintenance.lattice.hierarchy import violations
+from viewkeeper.maintenance.lattice.one_pass import OnePass
 from viewkeeper.maintenance.lattice.summary import (
     GroupingSets,
     Summary,
@@ -35,6 +36,7 @@ from viewkeeper.maintenance.lattice.summary import (
 )
 from viewkeeper.maintenance.strategy import Batch, View, bound
 from viewkeeper.maintenance.summary_delta.prepare import Batch as Changes
+from viewkeeper.passes import planned_passes
 from viewkeeper.spark.execute import Execution, layers_between
 from viewkeeper.storage.commits import Entry
 from viewkeeper.storage.relation import RelationState
@@ -72,10 +74,11 @@ def member_of(view: View, batch: Batch | None, old: Mapping[str, RelationState])
 
 @dataclass
 class Deltas:
-    """The edges chosen, by child, and the summary-deltas that are there, by view."""
+    """The edges chosen, by child, the passes over changes, by view, and the summary-deltas that are there."""
 
     edges: Mapping[str, Edge] = field(default_factory=dict)
     members: Mapping[str, Member] = field(default_factory=dict)
+    passes: Mapping[str, OnePass] = field(default_factory=dict)
     done: dict[str, Execution] = field(default_factory=dict)
 
     def parent(self, name: str) -> str | None:
@@ -87,7 +90,9 @@ class Deltas:
         return edge if edge is not None and edge.parent.name in self.done else None
 
     def batch(self, name: str, batch: Batch) -> Batch:
-        """The batch of a view, with its summary-delta where that comes from a parent."""
+        """The batch of a view, with its summary-delta where that comes from a parent, or from a pass."""
+        if name in self.passes:
+            return replace(batch, summary=self.passes[name].part(name))
         edge = self.along(name)
         batch = replace(batch, handed_on=name in map(self.parent, self.edges))
         return batch if edge is None else self.by(edge, batch)
@@ -143,7 +148,9 @@ def planned(work: Workspace, draft: Draft, members: Iterable[Member]) -> Deltas:
     statistics = _statistics(work, draft, known.values())
     choices = choose_for_deltas(usable, statistics, Changes(frozenset()), WAITING)
     edges = {choice.view.name: choice.edge for choice in choices if choice.edge is not None}
-    return Deltas(edges, known)
+    along = {name for edge in edges.values() for name in (edge.parent.name, edge.child.name)}
+    alone = (member for name, member in known.items() if name not in along)
+    return Deltas(edges, known, planned_passes(alone))
 
 
 def _same_past(parent: Member, child: Member) -> bool:

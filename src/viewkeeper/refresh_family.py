@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from viewkeeper.catalog import ViewDefinition
+from viewkeeper.maintenance.lattice.one_pass import OnePass
 from viewkeeper.planning.cost import saved_by_sharing, sizes_of
-from viewkeeper.planning.shared_work import SharedWork, shared_work
+from viewkeeper.planning.shared_work import SharedWork, references_of, shared_work
+from viewkeeper.planning.steps import Compute
 from viewkeeper.refresh_view import Planned, Refresh, plan_view, run_view
 from viewkeeper.report import ViewReport
 from viewkeeper.spark.shared_results import SharedResults
@@ -31,7 +33,7 @@ def plan_family(refresh: Refresh, definitions: Sequence[ViewDefinition]) -> Fami
     """Chooses a way for every view; what several scripts do is then done once."""
     planned = {definition.name: plan_view(refresh, definition) for definition in definitions}
     sharing = {name: view for name, view in planned.items() if view.may_share}
-    results = SharedResults(_in_common(sharing))
+    results = SharedResults(with_passes(_in_common(sharing), refresh.deltas.passes))
     for name, script in results.work.scripts.items():
         planned[name] = replace(planned[name], script=script)
     return Family(refresh, planned, results)
@@ -44,6 +46,16 @@ def _in_common(views: Mapping[str, Planned]) -> SharedWork:
     return shared_work(
         scripts, lambda plan, users: saved_by_sharing(plan, users, sizes), sizes.keyed, numbered(pasts)
     )
+
+
+def with_passes(work: SharedWork, passes: Mapping[str, OnePass]) -> SharedWork:
+    """The same with the passes over changes that scripts take their summary-deltas from."""
+    for one in {one.name: one for one in passes.values()}.values():
+        users = tuple(view for view in one.columns if one.name in references_of(work.scripts.get(view, ())))
+        part = Compute(one.name, one.plan, f"for {', '.join(users)}", shared=True, held=True)
+        if users:
+            work = replace(work, parts=(part, *work.parts), users={**work.users, one.name: users})
+    return work
 
 
 def numbered(pasts: Mapping[str, Mapping[str, RelationState]]) -> dict[str, dict[str, int]]:

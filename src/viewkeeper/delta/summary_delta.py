@@ -60,6 +60,11 @@ def summary_delta(state: AggregateState, delta: Relation) -> Relation:
     return _summed_up(state, _prepared(state, delta, net=len(_held(state)) > 1))
 
 
+def rows_summed_up(state: AggregateState, rows: Relation) -> Relation:
+    """The same from rows whose counts are explicit already."""
+    return _summed_up(state, _prepared_rows(state, rows, net=len(_held(state)) > 1))
+
+
 def full_state(state: AggregateState, source: Relation) -> Relation:
     """The state computed from all rows: everything is inserted, nothing lost.
 
@@ -190,11 +195,15 @@ def _prepared(state: AggregateState, delta: Relation, *, net: bool) -> Relation:
 
     Extremes need net changes: a value that came and went within the batch was never there.
     """
+    return _prepared_rows(state, weighted(delta), net=net and is_counted(delta))
+
+
+def _prepared_rows(state: AggregateState, rows: Relation, *, net: bool) -> Relation:
     arguments = dict.fromkeys(part.argument for part in state.parts if part.argument is not None)
     values = (Named(value_name(state, argument), argument) for argument in arguments)
     outputs = (*state.aggregate.keys, *values, *same((COUNT,)))
-    prepared = projected(weighted(delta), outputs)
-    return consolidated(prepared) if net and is_counted(delta) else prepared
+    prepared = projected(rows, outputs)
+    return consolidated(prepared) if net else prepared
 
 
 def value_name(state: AggregateState, argument: Scalar | None) -> str:

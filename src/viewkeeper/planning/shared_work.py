@@ -273,3 +273,8 @@ def _plans(step: Step) -> tuple[Relation, ...]:
 
 def _references(plan: Relation) -> set[str]:
     return {node.name for node in nodes(plan) if isinstance(node, Reference)}
+
+
+def references_of(script: Script) -> set[str]:
+    """The results that the plans of a script mention."""
+    return {name for step in script for plan in _plans(step) for name in _references(plan)}

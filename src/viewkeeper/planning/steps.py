@@ -20,7 +20,8 @@ class Compute:
     `counted`: its rows are written out, so that their number is known and steps that depend on
     nothing else can be left out when there are none. `flags` are columns of 0 and 1: where no row
     has 1, that is known too, under the name `flag(name, column)`. `shared`: other scripts read it
-    too, and its size says nothing of what this one writes.
+    too, and its size says nothing of what this one writes. `held`: the driver fetches it, and hands
+    out what is each script's part of it.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Compute:
     only_from: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     shared: bool = False
+    held: bool = False
 
 
 @dataclass(frozen=True)

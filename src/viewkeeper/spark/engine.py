@@ -198,6 +198,10 @@ class Engine:
                 return self._written(table, relation, join(batch, "part-0.parquet"))
         return self._written_by_spark(frame, relation, batch, rows)
 
+    def write_table(self, table: pa.Table, relation: str) -> tuple[DataFile, ...]:
+        """Writes rows that are on the driver below a relation's folder; no action."""
+        return self._written(table, relation, join("data", uuid.uuid4().hex, "part-0.parquet"))
+
     def _written(self, table: pa.Table, relation: str, name: str) -> tuple[DataFile, ...]:
         if not table.num_rows:
             return ()
@@ -224,7 +228,7 @@ class Engine:
 
     def keep_result(self, table: pa.Table) -> tuple[DataFile, ...]:
         """Writes an intermediate result that is on the driver already; no action."""
-        return self._noted(self._written(table, RESULTS, join("data", uuid.uuid4().hex, "part-0.parquet")))
+        return self._noted(self.write_table(table, RESULTS))
 
     def _noted(self, files: tuple[DataFile, ...]) -> tuple[DataFile, ...]:
         with self._lock:
@@ -249,6 +253,16 @@ class Engine:
             except FAILURES as error:
                 raise translated(error) from error
 
+        return pa.table(table.columns, names=table.column_names)
+
+    def fetched(self, frame: DataFrame) -> pa.Table:
+        """All rows as an Arrow table on the driver; one action. That they are few is known before."""
+        self.count_action()
+        with self.settings():
+            try:
+                table = frame.toArrow()
+            except FAILURES as error:
+                raise translated(error) from error
         return pa.table(table.columns, names=table.column_names)
 
     def local(self, table: pa.Table, columns: Sequence[Column]) -> DataFrame:

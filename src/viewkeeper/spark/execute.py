@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
 
+import pyarrow as pa
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -13,9 +14,10 @@ from pyspark.sql import functions as F
 from viewkeeper.algebra.build import is_empty
 from viewkeeper.algebra.relations import Reference, Relation, Scan, State
 from viewkeeper.algebra.schema import COUNT, Column
-from viewkeeper.algebra.walk import scans
+from viewkeeper.algebra.walk import rewrite, scans
 from viewkeeper.delta.share import shared
 from viewkeeper.draft import Draft
+from viewkeeper.maintenance.lattice.one_pass import part_of
 from viewkeeper.planning.sent import Known, sent
 from viewkeeper.planning.steps import (
     BESIDE,
@@ -33,6 +35,7 @@ from viewkeeper.planning.steps import (
 )
 from viewkeeper.spark.engine import RESULTS, Engine, columns_of, counted, slot
 from viewkeeper.spark.fixpoint import run_evaluation, run_maintenance
+from viewkeeper.spark.held import Held
 from viewkeeper.spark.id_diffs import run_diffs
 from viewkeeper.spark.read import Reader, Source
 from viewkeeper.sql.render import state_name
@@ -48,10 +51,11 @@ def _silent(line: str) -> None:
 
 @dataclass(frozen=True)
 class Result:
-    """What a script has computed, and how many rows it has."""
+    """What a script has computed, and how many rows it has; what is `held` is on the driver."""
 
-    frame: DataFrame
+    frame: DataFrame | None
     rows: int
+    held: Held | None = None
 
 
 @dataclass
@@ -68,6 +72,7 @@ class Execution:
     skipped: int = 0
     reads: dict[str, int] = field(default_factory=dict)
     frames: dict[str, DataFrame] = field(default_factory=dict)
+    held: dict[str, Held] = field(default_factory=dict)
     sources: dict[str, Source] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
     empty: set[str] = field(default_factory=set)
@@ -86,6 +91,9 @@ class Execution:
 
     def _run(self, step: Step) -> None:
         match step:
+            case Compute(held=True):
+                frame = self.frame(step.plan)
+                self.held[step.name] = Held(self.engine.fetched(frame), columns_of(frame))
             case Compute(counted=True):
                 self._write_result(step)
             case Compute():
@@ -104,6 +112,7 @@ class Execution:
     def frame(self, plan: Relation) -> DataFrame:
         """The DataFrame of a plan with explicit counts. What it uses twice is one frame, whose shuffles Spark
         runs once; caching such frames was measured to cost more (docs/performance.md)."""
+        plan = rewrite(plan, self._own_part) if self.held else plan
         leaves = {state_name(scan): self.source(scan).frame for scan in scans(plan)}
         prefix = f"__shared{len(self.frames)}_"
         small = sent(plan, self._known())
@@ -130,15 +139,30 @@ class Execution:
             return 2 * sum(layer.rows for layer in self._layers(leaf.table)) or inf
         return self.size(leaf)
 
+    def _own_part(self, node: Relation) -> Relation:
+        """What a plan takes from a result that the driver holds, as a result by itself."""
+        part = part_of(node)
+        if part is None or part.result not in self.held:
+            return node
+        name = f"{part.result}__{part.number}"
+        if name not in self.frames:
+            own = self.held[part.result].part(part)
+            self.frames[name] = self.engine.files(RESULTS, self.engine.keep_result(own.table), own.columns)
+            self.sizes[name] = own.table.num_rows
+        return Reference(name, node.columns)
+
     def result(self, name: str) -> Result:
-        """A result that was written, for scripts of other views."""
-        return Result(self.frames[name], self.sizes.get(name, 0))
+        """A result that was written or fetched, for scripts of other views."""
+        return Result(self.frames.get(name), self.sizes.get(name, 0), self.held.get(name))
 
     def supply(self, name: str, result: Result) -> None:
-        """A result of another script, which plans of this one refer to."""
-        self.frames[name] = result.frame
-        self.sizes[name] = result.rows
-        self.rows_read += result.rows
+        """A result of another script, which plans of this one refer to; what the driver holds is not read."""
+        if result.held is not None:
+            self.held[name] = result.held
+        if result.frame is not None:
+            self.frames[name] = result.frame
+            self.sizes[name] = result.rows
+            self.rows_read += result.rows
 
     def supply_layers(self, name: str, state: RelationState, layers: tuple[Layer, ...]) -> None:
         """The rows of some layers of a keyed relation, as they were appended."""
@@ -211,6 +235,9 @@ class Execution:
         if is_empty(step.plan):
             return
         state = self.draft.relations[step.relation]
+        if (table := self._held_layer(step, state)) is not None:
+            self._appended(step, self.engine.write_table(table, state.folder))
+            return
         frame = self.frame(step.plan)
         columns = _layer_schema(state, frame.columns)
         more = [c for c in columns_of(frame) if c.name.startswith(BESIDE) or c.name in step.flags]
@@ -218,17 +245,32 @@ class Execution:
         if state.merge is not None:
             frame = frame.withColumns(_order(self.draft.next_sequence(step.relation), step.replaces))
         files = self.engine.write(frame, state.folder, self.expected)
-        self.draft.append(step.relation, files, step.replaces)
-        written = sum(file.rows for file in files)
-        self.rows_written += written
-        self.groups_recomputed += written if step.recomputed else 0
-        self._forget(step.relation)
+        written = self._appended(step, files)
         if step.kept and state.merge is not None:
             key = [column for column in columns if column.name in state.merge.key]
             kept = self.engine.files(state.folder, files, (*key, *more))
             self.frames[step.kept] = kept.toDF(*(name.removeprefix(BESIDE) for name in kept.columns))
             self.sizes[step.kept] = written
             self._mark_flags(step.kept, step.flags, files)
+
+    def _held_layer(self, step: AppendLayer, state: RelationState) -> pa.Table | None:
+        """The layer of a keyed relation where the driver has all of it, in the types that are stored."""
+        part = part_of(step.plan)
+        if part is None or part.result not in self.held or step.kept or state.merge is None:
+            return None
+        own = self.held[part.result].part(part)
+        columns = _layer_schema(state, own.table.column_names)
+        sequence = self.draft.next_sequence(step.relation)
+        return own.layer(columns, sequence, step.replaces) if own.has(columns) else None
+
+    def _appended(self, step: AppendLayer, files: tuple[DataFile, ...]) -> int:
+        """Names the files of a layer in the draft; the number of their rows."""
+        self.draft.append(step.relation, files, step.replaces)
+        written = sum(file.rows for file in files)
+        self.rows_written += written
+        self.groups_recomputed += written if step.recomputed else 0
+        self._forget(step.relation)
+        return written
 
     def append_diff(self, relation: str, files: tuple[DataFile, ...], diff: IdDiff) -> None:
         """Appends an ID-based diff; what the relation was before can still be read."""

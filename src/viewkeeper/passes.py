@@ -1,0 +1,67 @@
+"""Which views get their summary-deltas from one pass over the changes of their fact table.
+
+Those that neither take their summary-delta from another nor hand it on, that go through the same changes of
+one fact table, and whose dimensions are as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from viewkeeper.maintenance.aggregates import must_look
+from viewkeeper.maintenance.lattice.one_pass import OnePass, one_pass
+from viewkeeper.spark.arrow import has_plain_types
+
+if TYPE_CHECKING:
+    from viewkeeper.lattices import Member
+
+FETCHED = 500_000
+"""At most so many rows come to the driver from one pass: every change may be a group of every view."""
+
+
+def planned_passes(members: Iterable[Member]) -> dict[str, OnePass]:
+    """The pass that each view gets its summary-delta from; views that are alone in theirs need none."""
+    found: dict[str, OnePass] = {}
+    for together in _together([member for member in members if may_pass(member)]):
+        for views in _few_enough(together):
+            if len(views) > 1:
+                one = one_pass(f"__pass_{len(found) + 1}", [member.summary for member in views])
+                found |= {member.view.name: one for member in views}
+    return found
+
+
+def may_pass(member: Member) -> bool:
+    """Whether only the fact table of a view has changed, the driver can write what is stored of it, and it
+    keeps no extremes: those need a second aggregation, for which all others would wait."""
+    cube, view, batch = member.summary.cube, member.view, member.batch
+    of_facts = batch.changed == {cube.fact.name} and all(d.table != cube.fact.name for d in cube.dimensions)
+    # Without keys there is a group even where no change counts in it, and a pass has no row for that.
+    looks = not cube.all_keys and must_look(view.top, batch, batch.changed)
+    plain = not member.summary.state.extremes
+    return of_facts and plain and not looks and has_plain_types(batch.stored.get(view.name, ()))
+
+
+def _together(members: Sequence[Member]) -> list[list[Member]]:
+    """Views that last read the same state of the same fact table."""
+    found: list[list[Member]] = []
+    for member in members:
+        alike = (views for views in found if _fact(views[0]) == _fact(member))
+        views = next(alike, None)
+        if views is None:
+            found.append([member])
+        else:
+            views.append(member)
+    return found
+
+
+def _fact(member: Member) -> tuple[str, object]:
+    name = member.summary.cube.fact.name
+    return name, member.old[name]
+
+
+def _few_enough(members: Sequence[Member]) -> Iterator[Sequence[Member]]:
+    """As many views at a time as the driver can hold the groups of."""
+    fact = members[0].summary.cube.fact.name
+    most = max(1, FETCHED // max(1, *(member.batch.changes[fact].rows for member in members)))
+    return (members[start : start + most] for start in range(0, len(members), most))
