@@ -7,11 +7,12 @@ look at what is stored finds all of those, N; everything else is about few rows.
 
     overdelete   δ⁻ = (1 + N) · δ⁻(e) · (1 + N)                        everything at OLD; no loop
     rederive     δʳ₀ = δ⁻ ∩ (1 + pᵛ) · eᵛ,     δʳₖ₊₁ = δ⁻ ∩ (δʳₖ · pᵛ ∪ pᵛ · δʳₖ)
-    link         L₀ = δ⁺(e) · (1 + N) · δ⁺(e),     Lₖ₊₁ = Lₖ · (1 + N) · L ∪ L · (1 + N) · Lₖ
+    link         L₀ = δ⁺(e) · (1 + N) · δ⁺(e),     Lₖ₊₁ = Lₖ · (1 + N) · (δ⁺(e) ∪ L)
     insert       Δ = (1 + N) · (δ⁺(e) ∪ L) · (1 + N) − pᵛ                no loop
 
 A rederived pair begins with the last pair of its path that is known, and one edge; what follows is stored or
-rederived too. Linked are the first and the last node of any way through several new edges.
+rederived too. Linked are the ends of every way through several new edges; each begins with one that the round
+before found, and goes on with whatever is known, if only a single edge.
 """
 
 from __future__ import annotations
@@ -144,11 +145,10 @@ class Closure:
         definitions, columns = self.stratum.definitions, self.definition.columns
         linked, arriving = (made(LINKED, definitions)[self.name] for made in (totals, frontiers))
         ways = union_all((changed, linked), columns)
-        more = union_all((self._met(arriving, near, ways), self._met(ways, near, arriving)), columns)
         return Loop(
             LINKED,
             {self.name: Derivation(self._met(changed, near, changed), without=(changed,))},
-            {self.name: Derivation(more, without=(changed, linked))},
+            {self.name: Derivation(self._met(arriving, near, ways), without=(changed, linked))},
         )
 
     def _met(self, one: Relation, near: Relation, other: Relation) -> Relation:
