@@ -71,7 +71,7 @@ def maintained(text: str, links: Bag, gone: Collection[Edge], new: Collection[Ed
     delta = done.deltas["p"]
     assert set(db.value(delta.deleted)) == set(stored) - set(expected)
     assert set(db.value(delta.inserted)) == set(expected) - set(stored)
-    assert not [name for name in db.bags if name.endswith(("_begun", "_near", "_frontier"))]
+    assert not [name for name in db.bags if name.endswith(("_changed", "_near", "_frontier", "__linked"))]
     return len(rounds)
 
 

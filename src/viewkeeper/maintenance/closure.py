@@ -2,15 +2,17 @@
 
     p(X, Y) :- e(X, Y).    p(X, Y) :- p(X, Z), e(Z, Y).        or e(X, Z), p(Z, Y), or p(X, Z), p(Z, Y)
 
-What is stored is closed: a path that meets a changed edge is a stored path, or none, on either side of it.
+What is stored is closed: a path that meets changed edges is made of them and of stored paths around them. One
+look at what is stored finds all of those, N; everything else is about few rows.
 
-    overdelete   δ⁻ = (1 + p) · δ⁻(e) · (1 + p)                        everything at OLD; no loop
+    overdelete   δ⁻ = (1 + N) · δ⁻(e) · (1 + N)                        everything at OLD; no loop
     rederive     δʳ₀ = δ⁻ ∩ (1 + pᵛ) · eᵛ,     δʳₖ₊₁ = δ⁻ ∩ (δʳₖ · pᵛ ∪ pᵛ · δʳₖ)
-    insert       Δ₀ = (1 + pᵛ) · δ⁺(e) · (1 + pᵛ) − pᵛ,     Δₖ₊₁ = Δₖ · Δ ∪ Δ · Δₖ − pᵛ
+    link         L₀ = δ⁺(e) · (1 + N) · δ⁺(e),     Lₖ₊₁ = Lₖ · (1 + N) · (δ⁺(e) ∪ L)
+    insert       Δ = (1 + N) · (δ⁺(e) ∪ L) · (1 + N) − pᵛ                no loop
 
 A rederived pair begins with the last pair of its path that is known, and one edge; what follows is stored or
-rederived too. A new pair whose paths need several new edges is put together from two new pairs that meet
-where a new edge begins: if one of them were stored, fewer new edges would do.
+rederived too. Linked are the ends of every way through several new edges; each begins with one that the round
+before found, and goes on with whatever is known, if only a single edge.
 """
 
 from __future__ import annotations
@@ -21,17 +23,29 @@ from itertools import pairwise
 
 from sqlglot import exp
 
-from viewkeeper.algebra.build import empty, is_empty, joined, named_like, projected, union_all
-from viewkeeper.algebra.expressions import Named, Scalar, column, equal, null_safe_match
+from viewkeeper.algebra.build import (
+    empty,
+    filtered,
+    is_empty,
+    joined,
+    named_like,
+    projected,
+    restricted_to,
+    union_all,
+)
+from viewkeeper.algebra.expressions import Named, Scalar, column, equal, not_, null_safe_match, or_
 from viewkeeper.algebra.relations import Definition, Distinct, JoinKind, Reference, Relation, Scan
 from viewkeeper.maintenance.changes import is_named
 from viewkeeper.maintenance.delta_rules import sought
 from viewkeeper.maintenance.dred_phases import INSERTED, OVERDELETED, REDERIVED, Stratum
-from viewkeeper.maintenance.evaluator import Derivation, absent
-from viewkeeper.maintenance.rules import Rule, Test, plan
+from viewkeeper.maintenance.evaluator import Derivation, absent, before_absence
+from viewkeeper.maintenance.rules import Rule, plan
 from viewkeeper.maintenance.seminaive import Loop, frontiers, propagated, recursive_inputs, totals
 
 NODE = "__node"
+
+LINKED = "linked"
+"""The loop before the insertion."""
 
 
 @dataclass(frozen=True)
@@ -71,57 +85,86 @@ class Closure:
         """What is begun, with a path, or nothing, after it."""
         return union_all((begun, plan(self.rule(begun, path))), self.definition.columns)
 
+    def through(self, changed: Relation, near: Relation) -> Relation:
+        """A changed edge with a path, or nothing, on either side of it."""
+        return self.ended(self.begun(changed, near), near)
+
     def overdelete(self) -> Loop:
         """Every pair that had a path through an edge that is gone."""
-        changed, path = self.stratum.subgoals.left(self.edge), self.stratum.stored[self.name]
-        if is_empty(changed):
+        left = self.stratum.subgoals.left(self.edge)
+        if is_empty(left):
             return self._nothing(OVERDELETED)
-        begun = self._stored(OVERDELETED, "begun")
+        changed, near = self._stored(OVERDELETED, "changed"), self._stored(OVERDELETED, "near")
         return replace(
             self._nothing(OVERDELETED),
-            seeds={self.name: Derivation(self.ended(begun, path))},
-            begun={begun.name: Derivation(self.begun(changed, path))},
+            seeds={self.name: Derivation(self.through(changed, near))},
+            begun=self._looked_up(changed, left, near, self.stratum.stored[self.name]),
         )
 
     def rederive(self) -> Loop:
         """What was overdeleted and still has a path: one edge at first, then whole paths."""
         name, columns, stratum = self.name, self.definition.columns, self.stratum
         gone, back = (totals(phase, stratum.definitions)[name] for phase in (OVERDELETED, REDERIVED))
-        left = absent(stratum.stored[name], gone)
-        known = stratum.after({name: left})
+        near = self._stored(REDERIVED, "near")
+        known = stratum.after({name: near})
         by_edges = [
             sought(rule, gone, known) for rule in (self.rule(self.edge), self.rule(self.path, self.edge))
         ]
-        near = self._stored(REDERIVED, "near")
-        world = stratum.after({name: union_all((near, back), columns)})
         again = propagated(
-            (self.rule(self.path, self.path),), columns, world, frontiers(REDERIVED, stratum.definitions)
+            (self.rule(self.path, self.path),),
+            columns,
+            stratum.after({name: union_all((near, back), columns)}),
+            frontiers(REDERIVED, stratum.definitions),
         )
+        left = absent(_from(stratum.stored[name], gone), gone)
         return Loop(
             REDERIVED,
             {name: Derivation(union_all(by_edges, columns))},
             {name: Derivation(again, gone, (back,))},
-            near={near.name: Derivation(_between(left, gone), is_set=True)},
+            begun={near.name: Derivation(left, is_set=True)},
         )
 
     def insert(self, left: Mapping[str, Relation]) -> Loop:
         """Every pair that has a path through new edges; `left` is what the other phases left."""
-        changed, path = self.stratum.subgoals.entered(self.edge), left[self.name]
-        if is_empty(changed):
+        entered = self.stratum.subgoals.entered(self.edge)
+        if is_empty(entered):
             return self._nothing(INSERTED)
-        begun, near = self._stored(INSERTED, "begun"), self._stored(INSERTED, "near")
-        definitions = self.stratum.definitions
-        new, arriving = (made(INSERTED, definitions)[self.name] for made in (totals, frontiers))
-        by_more = self._put_together(arriving, new, changed)
-        return Loop(
-            INSERTED,
-            {self.name: Derivation(self.ended(begun, near), without=(near,))},
-            {self.name: Derivation(by_more, without=(near, new))},
-            begun={
-                begun.name: Derivation(self.begun(changed, path)),
-                near.name: Derivation(_from(path, begun), is_set=True),
-            },
+        changed, near = self._stored(LINKED, "changed"), self._stored(LINKED, "near")
+        linked = totals(LINKED, self.stratum.definitions)[self.name]
+        ways = union_all((changed, linked), self.definition.columns)
+        return replace(
+            self._nothing(INSERTED),
+            seeds={self.name: Derivation(self.through(ways, near), without=(left[self.name],))},
+            first=replace(
+                self._link(changed, near), begun=self._looked_up(changed, entered, near, left[self.name])
+            ),
         )
+
+    def _link(self, changed: Relation, near: Relation) -> Loop:
+        """The first and the last node of every way through two new edges, then through more."""
+        definitions, columns = self.stratum.definitions, self.definition.columns
+        linked, arriving = (made(LINKED, definitions)[self.name] for made in (totals, frontiers))
+        ways = union_all((changed, linked), columns)
+        return Loop(
+            LINKED,
+            {self.name: Derivation(self._met(changed, near, changed), without=(changed,))},
+            {self.name: Derivation(self._met(arriving, near, ways), without=(changed, linked))},
+        )
+
+    def _met(self, one: Relation, near: Relation, other: Relation) -> Relation:
+        """One way after the other, with a path, or nothing, between them."""
+        ways = (plan(self.rule(one, other)), plan(self.rule(one, near, other)))
+        return union_all(ways, self.definition.columns)
+
+    def _looked_up(
+        self, changed: Reference, edges: Relation, near: Reference, path: Relation
+    ) -> dict[str, Derivation]:
+        """Changed edges, and the paths around them: the one look at what is stored."""
+        around = before_absence(path, lambda stored: _around(stored, changed))
+        return {
+            changed.name: Derivation(named_like(edges, changed.columns), is_set=True),
+            near.name: Derivation(around, is_set=True),
+        }
 
     def _nothing(self, phase: str) -> Loop:
         nothing = {self.name: Derivation(empty(self.definition.columns))}
@@ -130,33 +173,23 @@ class Closure:
     def _stored(self, phase: str, what: str) -> Reference:
         return Reference(f"{self.name}__{phase}_{what}", self.definition.columns)
 
-    def _put_together(self, arriving: Relation, new: Relation, entered: Relation) -> Relation:
-        """Two new pairs, one of them of the round before, that meet where a new edge begins."""
-        at = Test(
-            JoinKind.SEMI, named_like(entered, ("__at", "__on")), equal(column("__to0"), column("__at"))
-        )
-        pairs = [
-            plan(replace(self.rule(*steps), tests=(at,)), first)
-            for first, steps in enumerate(((arriving, new), (new, arriving)))
-        ]
-        return union_all(pairs, self.definition.columns)
+
+def _around(path: Relation, edges: Relation) -> Relation:
+    """The paths that end where some edge begins, or begin where one ends; they are read once."""
+    (start, end), (source, target) = path.columns, edges.columns
+    marked = path
+    for mine, node, mark in ((end, source, "__before"), (start, target, "__after")):
+        nodes = Distinct(projected(edges, (Named(mark, column(node)),)))
+        marked = joined(marked, nodes, JoinKind.LEFT, equal(column(mine), column(mark)))
+    found = or_(*(not_(exp.Is(this=column(mark), expression=exp.null())) for mark in ("__before", "__after")))
+    return restricted_to(filtered(marked, found), path.columns)
 
 
 def _from(path: Relation, pairs: Relation) -> Relation:
     """The paths from any node that some pairs begin or end at."""
-    return joined(path, _nodes(pairs), JoinKind.SEMI, null_safe_match([(path.columns[0], NODE)]))
-
-
-def _between(path: Relation, pairs: Relation) -> Relation:
-    """The paths between any two nodes that some pairs begin or end at."""
-    return joined(
-        _from(path, pairs), _nodes(pairs), JoinKind.SEMI, null_safe_match([(path.columns[1], NODE)])
-    )
-
-
-def _nodes(pairs: Relation) -> Relation:
     ends = (projected(pairs, (Named(NODE, column(end)),)) for end in pairs.columns)
-    return Distinct(union_all(ends, (NODE,)))
+    nodes = Distinct(union_all(ends, (NODE,)))
+    return joined(path, nodes, JoinKind.SEMI, null_safe_match([(path.columns[0], NODE)]))
 
 
 def closure(stratum: Stratum) -> Closure | None:

@@ -7,7 +7,7 @@ loop is one `evaluate`, and an `append` and a `move` per definition; only `evalu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Protocol
 
@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from viewkeeper.algebra.build import is_empty, joined, named_like
 from viewkeeper.algebra.expressions import null_safe_match
-from viewkeeper.algebra.relations import Distinct, Filter, JoinKind, Relation
+from viewkeeper.algebra.relations import Distinct, Filter, Join, JoinKind, Relation
 
 ITERATION_LIMIT = 1000
 
@@ -104,6 +104,13 @@ def absent(rel: Relation, known: Relation) -> Relation:
 def present(rel: Relation, known: Relation) -> Relation:
     """The rows of `rel` that are in `known`, NULL being equal to NULL."""
     return _compared(rel, known, JoinKind.SEMI)
+
+
+def before_absence(rel: Relation, restricted: Callable[[Relation], Relation]) -> Relation:
+    """`restricted(rel)`, where that is a choice of rows: they are chosen before others are taken out."""
+    if isinstance(rel, Join) and rel.kind is JoinKind.ANTI:
+        return replace(rel, left=before_absence(rel.left, restricted))
+    return restricted(rel)
 
 
 @lru_cache(maxsize=4096)

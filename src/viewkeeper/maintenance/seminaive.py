@@ -27,15 +27,15 @@ from viewkeeper.maintenance.unfold import rules_of
 class Loop:
     """What starts a loop, and what each round derives; `phase` makes the names of its relations.
 
-    Seeds may read what is `begun`, in turn, before them, steps what lies `near` the seeds: all of that is
-    evaluated once.
+    Seeds and steps may read what is `begun`, in turn, before them, and whatever the `first` loop, which runs
+    before that, has evaluated: each of it is evaluated once.
     """
 
     phase: str
     seeds: Mapping[str, Derivation]
     steps: Mapping[str, Derivation]
     begun: Mapping[str, Derivation] = field(default_factory=dict)
-    near: Mapping[str, Derivation] = field(default_factory=dict)
+    first: Loop | None = None
 
 
 def total(phase: str, name: str) -> str:
@@ -61,29 +61,43 @@ def saturate(loop: Loop, run: Run, enough: int | None = None) -> dict[str, int]:
 
     `enough` ends it early, with totals that are not complete, once they hold more rows than that.
     """
-    sizes = dict.fromkeys(loop.seeds, 0)
-    for name, derivation in loop.begun.items():
-        run.evaluator.evaluate({name: derivation})
-    gained = _round(loop, loop.seeds, sizes, run)
-    rounds = 1
-    run.progress(f"{loop.phase}, round {rounds}: {_told(gained)}")
-    steps = _typed_steps(loop)
-    if loop.near and any(gained.values()):
-        run.evaluator.evaluate(loop.near)
-    while steps and any(gained.values()) and (enough is None or sum(sizes.values()) <= enough):
-        if rounds >= run.limit:
-            run.evaluator.drop([*(total(loop.phase, name) for name in loop.seeds), *_passing(loop)])
-            raise _diverged(loop, run.limit)
-        gained = _round(loop, steps, sizes, run)
-        rounds += 1
-        run.progress(f"{loop.phase}, round {rounds}: {_told(gained)}")
+    try:
+        sizes = _saturated(loop, run, enough)
+    except Diverged:
+        run.evaluator.drop([*_totals(loop), *_passing(loop)])
+        raise
     run.evaluator.drop(_passing(loop))
     return sizes
 
 
+def _saturated(loop: Loop, run: Run, enough: int | None = None) -> dict[str, int]:
+    """The same; what was needed on the way is still there."""
+    if loop.first is not None:
+        _saturated(loop.first, run)
+    for name, derivation in loop.begun.items():
+        run.evaluator.evaluate({name: derivation})
+    sizes = dict.fromkeys(loop.seeds, 0)
+    gained = _round(loop, loop.seeds, sizes, run)
+    rounds = 1
+    run.progress(f"{loop.phase}, round {rounds}: {_told(gained)}")
+    steps = _typed_steps(loop)
+    while steps and any(gained.values()) and (enough is None or sum(sizes.values()) <= enough):
+        if rounds >= run.limit:
+            raise _diverged(loop, run.limit)
+        gained = _round(loop, steps, sizes, run)
+        rounds += 1
+        run.progress(f"{loop.phase}, round {rounds}: {_told(gained)}")
+    return sizes
+
+
+def _totals(loop: Loop) -> list[str]:
+    return [total(loop.phase, name) for name in loop.seeds]
+
+
 def _passing(loop: Loop) -> list[str]:
     """The names of relations that nobody needs after the loop."""
-    return [*(frontier(loop.phase, name) for name in loop.seeds), *loop.begun, *loop.near]
+    earlier = [] if loop.first is None else [*_totals(loop.first), *_passing(loop.first)]
+    return [*earlier, *(frontier(loop.phase, name) for name in loop.seeds), *loop.begun]
 
 
 def _round(loop: Loop, plans: Mapping[str, Derivation], sizes: dict[str, int], run: Run) -> dict[str, int]:

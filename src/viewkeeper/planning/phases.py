@@ -31,14 +31,15 @@ def phases(step: EvaluateFixpoint | MaintainFixpoint) -> Iterator[Phase]:
         seeds, rounds = _plans("seed of ", loop.seeds, step), _plans("round of ", loop.steps, step)
         if seeds:
             until = ", until a round derives nothing" if rounds else ""
-            once, near = (_plans("", given, step) for given in (loop.begun, loop.near))
-            yield f"{loop.phase} of {names}{until}", {**once, **seeds, **near, **rounds}
+            once = _plans("", loop.begun, step)
+            yield f"{loop.phase} of {names}{until}", {**once, **seeds, **rounds}
 
 
 def _loops(step: EvaluateFixpoint | MaintainFixpoint) -> list[Loop]:
     if isinstance(step, MaintainFixpoint):
         changes = Changes(step.inserted, step.deleted, dict(step.keys))
-        return loops(step.fixpoint, stored_rows(step.fixpoint, step.relations), changes, step.before)
+        found = loops(step.fixpoint, stored_rows(step.fixpoint, step.relations), changes, step.before)
+        return [one for loop in found for one in (loop.first, loop) if one is not None]
     world = World(lambda rel: rel, {})
     return [first_evaluation(stratum, world) for stratum in strata(step.fixpoint.definitions)]
 

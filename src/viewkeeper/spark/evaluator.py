@@ -21,7 +21,7 @@ from viewkeeper.algebra.counts import consolidated, plain, weighted
 from viewkeeper.algebra.relations import Distinct, Reference, Relation, Scan
 from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.algebra.walk import scans
-from viewkeeper.maintenance.evaluator import Derivation, absent, present
+from viewkeeper.maintenance.evaluator import Derivation, absent, before_absence, present
 from viewkeeper.maintenance.strata import references
 from viewkeeper.spark.arrow import arrow_type
 from viewkeeper.spark.engine import RESULTS, Engine, columns_of, text_of
@@ -158,10 +158,13 @@ class SparkEvaluator:
             candidates: Relation = Reference(found, derivation.columns)
             rel = candidates
             if derivation.within is not None:
-                rel = present(rel, present(derivation.within, candidates))
+                rel = present(rel, alike(derivation.within, candidates))
             for known in derivation.without:
-                rel = absent(rel, present(known, candidates))
+                rel = absent(rel, alike(known, candidates))
             return plain(prepared(rel))
+
+        def alike(known: Relation, candidates: Relation) -> Relation:
+            return before_absence(known, lambda rel: present(rel, candidates))
 
         self.results[found] = self._written(name, derivation, "candidates", _candidates)
         result = self._written(name, derivation, "near", near) if self.results[found].rows else None
