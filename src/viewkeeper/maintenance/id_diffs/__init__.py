@@ -68,11 +68,15 @@ def define(
     caching: Caching = Caching.AUTO,
     tuple_based: bool = False,
 ) -> Definition | Refusal:
-    """The view extended by its IDs, and its caches; or why i-diffs cannot keep it up to date."""
+    """The view extended by its IDs, and its caches; or why i-diffs cannot keep it up to date.
+
+    Tuple-based scripts have no caches: the paper's compute all but the view from the base tables.
+    """
     top = infer_ids(plan, schemas)
     if isinstance(top, Refusal):
         return top
-    caches = choose_caches(top, name, Caching.NEVER if tuple_based else caching)
+    kept = Caching.NEVER if tuple_based else caching
+    caches = choose_caches(top, name, kept, outputs=not tuple_based)
     return Definition(name, plan.columns, top, schemas, caches, tuple_based)
 
 

@@ -46,7 +46,10 @@ class Caches:
     in_view: Mapping[str, str] | None = None
 
 
-def choose_caches(top: Subview, view_name: str, caching: Caching = Caching.AUTO) -> Caches:
+def choose_caches(
+    top: Subview, view_name: str, caching: Caching = Caching.AUTO, *, outputs: bool = True
+) -> Caches:
+    """What is stored besides the view; `outputs`: also what aggregates below its topmost one give."""
     stored: dict[str, str] = {}
     sources: dict[str, Source] = {}
     held, in_view = _held_by_view(top)
@@ -57,7 +60,7 @@ def choose_caches(top: Subview, view_name: str, caching: Caching = Caching.AUTO)
         sources[view.name] = _source(below, stored, caching)
         if sources[view.name] is Source.STORED and not _is_at_hand(below, stored):
             stored[below.name] = f"__{view_name}_{below.name}"
-        if view.name != held:
+        if outputs and view.name != held:
             stored[view.name] = f"__{view_name}_{view.name}"
     return Caches(stored, sources, held, in_view)
 
