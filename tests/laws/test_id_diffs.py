@@ -23,6 +23,7 @@ from viewkeeper.algebra.relations import Reference, Relation
 from viewkeeper.maintenance.id_diffs import Caching, Definition, Script, base_table_reads, define
 from viewkeeper.maintenance.id_diffs.caches import Source
 from viewkeeper.maintenance.id_diffs.diffs import Diff, DiffKind, applied
+from viewkeeper.maintenance.id_diffs.inline import inlined
 from viewkeeper.maintenance.id_diffs.schemas import base_tables, conditional_attributes
 from viewkeeper.maintenance.id_diffs.script import Apply
 
@@ -77,6 +78,17 @@ def test_tuple_based_scripts_do_the_same(seed: int) -> None:
     script = definition(plan, tuple_based=True).script()
     for _ in changes(random, script):
         stage().execute(script)
+        is_up_to_date(script, plan)
+
+
+@cases(4)
+@given(seeds)
+def test_steps_written_into_the_step_that_uses_them_do_the_same(seed: int) -> None:
+    random = Random(seed)
+    plan = random_view(random)
+    script = definition(plan, random.choice(list(Caching)), tuple_based=random.random() < 0.3).script()
+    for _ in changes(random, script):
+        stage().execute(replace(script, steps=tuple(inlined(script.steps))))
         is_up_to_date(script, plan)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -13,9 +11,10 @@ from pyspark.sql import functions as F
 
 from viewkeeper.algebra.expressions import columns_of
 from viewkeeper.algebra.relations import Project, Reference, Relation, Scan, State
-from viewkeeper.algebra.walk import children, nodes, rewrite, scans
+from viewkeeper.algebra.walk import children, rewrite, scans
 from viewkeeper.delta.share import shared
-from viewkeeper.maintenance.id_diffs.script import Apply, Compute, Step
+from viewkeeper.maintenance.id_diffs.inline import inlined
+from viewkeeper.maintenance.id_diffs.script import Apply, Compute, computations
 from viewkeeper.maintenance.id_diffs.strategy import hidden, hidden_name
 from viewkeeper.planning.steps import ApplyDiffs, diffs_present
 from viewkeeper.spark.engine import RESULTS
@@ -41,8 +40,9 @@ SCAN = 5
 
 def run_diffs(execution: Execution, step: ApplyDiffs) -> None:
     """The script for the base-table diffs that have rows."""
-    steps = step.definition.script(diffs_present(step, frozenset(execution.empty))).steps
-    uses, results = _uses(steps), _Results(execution)
+    script = step.definition.script(diffs_present(step, frozenset(execution.empty)))
+    there = {one.name for one in computations(script) if hidden_name(one.name) in execution.frames}
+    steps, results = tuple(inlined(script.steps, there)), _Results(execution)
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         writer = _Writer(execution, pool)
         for one in steps:
@@ -52,21 +52,10 @@ def run_diffs(execution: Execution, step: ApplyDiffs) -> None:
                         scan.at is State.NEW and writer.is_pending(scan.table) for scan in scans(one.query)
                     ):
                         writer.settle()
-                    results.compute(hidden_name(one.name), hidden(one.executable), uses[one.name] > 1)
+                    results.compute(hidden_name(one.name), hidden(one.executable), often=True)
                 case Apply():
                     writer.write(one)
         writer.settle()
-
-
-def _uses(steps: Sequence[Step]) -> Counter[str]:
-    """How often each result is read."""
-    found: Counter[str] = Counter()
-    for step in steps:
-        if isinstance(step, Apply):
-            found[step.diff.name] += 1
-        else:
-            found.update(node.name for node in nodes(step.query) if isinstance(node, Reference))
-    return found
 
 
 @dataclass
