@@ -71,7 +71,8 @@ def storage_of(draft: Draft, definition: ViewDefinition, old: Mapping[str, Relat
     sizes = {name: state.stored_rows for name, state in (*states, *own.items())}
     stored = {name: state.columns for name, state in own.items()}
     keyed = frozenset(name for name, state in states if state.merge is not None)
-    return Batch({}, sizes, counted, stored, keyed)
+    groups = {name: state.groups for name, state in own.items() if state.merge is not None}
+    return Batch({}, sizes, counted, stored, keyed, groups=groups)
 
 
 def _change(old: RelationState | None, new: RelationState) -> TableChange | None:

@@ -95,7 +95,7 @@ def _met(stratum: Stratum, summary: Relation, batch: Batch) -> Relation:
     """Each group's change beside its stored state, and whether they determine its new state."""
     state = _state(stratum)
     stored: Relation = Scan(stratum.name, bound_columns(state.columns), State.OLD)
-    if batch.sizes.get(stratum.name, MANY) >= MANY:
+    if {**batch.sizes, **batch.groups}.get(stratum.name, MANY) >= MANY:
         stored = _near(stored, summary, state)
     both = met(state, stored, summary)
     lost = exp.Case(ifs=[exp.If(this=is_undetermined(state), true=literal(1))], default=literal(0))

@@ -97,7 +97,8 @@ class Batch:
     """What a refresh finds: the inputs that changed, and how everything is stored.
 
     `counted` names the relations whose stored rows carry counts because deletions are pending; `stored`
-    gives the columns of stored relations; `keyed` names the inputs whose layers merge by a key, so that
+    gives the columns of stored relations, and `groups` about how many rows those that merge by a key have, in
+    however many layers; `keyed` names the inputs whose layers merge by a key, so that
     their changes are looked up in what is stored. `relevance` holds, for tables some of whose changes were
     found not to matter, the condition of those that may. `may_recompute`: where much of a view goes,
     computing that part anew is allowed. `summary` is the view's summary-delta where it comes from that of
@@ -118,6 +119,7 @@ class Batch:
     handed_on: bool = False
     anew: Relation | None = None
     fresh: tuple[FreshKeys, ...] = ()
+    groups: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def changed(self) -> frozenset[str]:

@@ -69,13 +69,15 @@ class Sizes:
     """The sizes of stored relations and of changes; results of earlier steps are added as they are met.
 
     `groups` says how many groups there are by some columns, where a stored relation has one row for each.
-    The changes of `keyed` relations are looked up in what is stored, before and after.
+    The changes of `keyed` relations are looked up in what is stored, before and after. `seen` are the rows of
+    relations that merge by a key, which may be stored in several layers each.
     """
 
     stored: Mapping[str, float]
     changes: Mapping[str, float]
     groups: Mapping[frozenset[str], float] = field(default_factory=dict)
     keyed: frozenset[str] = frozenset()
+    seen: Mapping[str, float] = field(default_factory=dict)
     results: dict[str, Size] = field(default_factory=dict)
     largest: float = 0.0
 
@@ -85,13 +87,16 @@ class Sizes:
     def scan(self, scan: Scan) -> Size:
         whole = self.stored.get(scan.table, self.largest)
         if scan.at is not State.DELTA:
-            return Size(whole, whole)
+            rows = self.seen.get(scan.table, whole)
+            return Size(rows, rows)
         return Size(self.changes.get(scan.table, 1.0), whole)
 
     def read(self, node: Relation, size: Size) -> float:
         """The rows read from storage for a node, beside its inputs."""
         if isinstance(node, Scan) and node.at is State.DELTA and node.table in self.keyed:
             return 2 * size.whole
+        if isinstance(node, Scan) and node.at is not State.DELTA:
+            return self.stored.get(node.table, size.rows)
         return size.rows if isinstance(node, (Scan, Reference)) else 0.0
 
     def result(self, name: str) -> Size:

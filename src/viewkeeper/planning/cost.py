@@ -81,7 +81,8 @@ NOTHING = Estimate(0, 0, 0, 0.0)
 def estimate(script: Script, view: View, batch: Batch) -> Estimate:
     """The cost of a script for a batch; steps are met in order, and each adds its result's size."""
     sizes = sizes_of([batch])
-    sizes.groups = dict(_groups(view, sizes.stored))
+    sizes.seen = batch.groups
+    sizes.groups = dict(_groups(view, {**sizes.stored, **batch.groups}))
     return sum((_step(step, sizes) for step in script), NOTHING)
 
 

@@ -201,6 +201,11 @@ class RelationState:
         return self.main_rows + self.overlay_rows
 
     @property
+    def groups(self) -> int:
+        """About how many rows a reader sees of a keyed relation: layers mostly name rows that are there."""
+        return max([self.main_rows, *(layer.rows for layer in self.overlay)])
+
+    @property
     def has_pending_deletes(self) -> bool:
         """Whether reading the bag without counts would need a merge."""
         return self.merge is None and not all(layer.only_inserts for layer in self.overlay)
