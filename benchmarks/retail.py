@@ -23,6 +23,7 @@ Four plots, as PNG and as SVG, are written into the folder `FOLDER`.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -177,6 +178,7 @@ def _measured(shop: Shop, sizes: Iterable[int]) -> list[Point]:
             where = (kind, shop.rows, changes)
             read = rounds[-1].rows_read
             points.append(Point(*where, recompute, individual, lattice, refresh, by_hand, duck, read))
+            print(points[-1], file=sys.stderr, flush=True)
     wrong = [name for name in retail.VIEWS if not wh.verify(name)]
     if wrong:
         raise AssertionError(f"not equal to their queries: {', '.join(wrong)}")
