@@ -52,7 +52,7 @@ def run_diffs(execution: Execution, step: ApplyDiffs) -> None:
                         scan.at is State.NEW and writer.is_pending(scan.table) for scan in scans(one.query)
                     ):
                         writer.settle()
-                    results.compute(hidden_name(one.name), hidden(one.executable), often=True)
+                    results.compute(hidden_name(one.name), hidden(one.executable))
                 case Apply():
                     writer.write(one)
         writer.settle()
@@ -65,13 +65,13 @@ class _Results:
     execution: Execution
     operators: dict[str, int] = field(default_factory=dict)
 
-    def compute(self, name: str, plan: Relation, often: bool) -> None:
-        """A result that is large to plan is written out, the sooner if it is used often."""
+    def compute(self, name: str, plan: Relation) -> None:
+        """A result that is large to plan is written out: several steps use it, or it is applied."""
         frames, engine = self.execution.frames, self.execution.engine
         if name in frames:
             return
         frame, self.operators[name] = self._frame(name, plan)
-        if self.operators[name] > (LARGE if often else 4 * LARGE):
+        if self.operators[name] > LARGE:
             columns = columns_of_frame(frame)
             files = engine.write_result(frame, self.execution.expected)
             frame, self.operators[name] = engine.files(RESULTS, files, columns), 1
@@ -80,7 +80,7 @@ class _Results:
     def _frame(self, name: str, plan: Relation) -> tuple[DataFrame, int]:
         parts, rest = shared(rewrite(plan, _narrowed), lambda number: f"__part{number}{name}")
         for part in parts:
-            self.compute(part.name, part.plan, often=True)
+            self.compute(part.name, part.plan)
         frame = self.execution.engine.plan(rest, {**self._leaves(rest), **self.execution.frames})
         return frame, self._behind(rest)
 
