@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from viewkeeper.algebra.schema import Column
 from viewkeeper.catalog import ViewDefinition
 from viewkeeper.draft import Draft
 from viewkeeper.maintenance.strategy import Batch, TableChange
@@ -82,7 +83,20 @@ def _change(old: RelationState | None, new: RelationState) -> TableChange | None
     if not layers:
         return None
     inserts = new.merge is None and all(layer.only_inserts for layer in layers)
-    return TableChange(sum(layer.rows for layer in layers), inserts, updates=_updates(layers))
+    rows = sum(layer.rows for layer in layers)
+    return TableChange(rows, inserts, updates=_updates(layers), constants=_constants(new.columns, layers))
+
+
+def _constants(columns: Sequence[Column], layers: Sequence[Layer]) -> frozenset[str]:
+    """The columns that have one value in all rows of some layers, as their footers tell; what these tell of
+    text may be cut short."""
+    files = [file for layer in layers for file in layer.files]
+    found = set()
+    for name in (column.name for column in columns if column.type != "string"):
+        if all(name in file.ranges and name not in file.nulls for file in files):
+            values = {value for file in files for value in file.ranges[name]}
+            found |= {name} if len(values) == 1 else set()
+    return frozenset(found)
 
 
 def _updates(layers: Sequence[Layer]) -> frozenset[str] | None:

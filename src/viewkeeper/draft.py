@@ -53,9 +53,10 @@ class Draft:
         diff: IdDiff | None = None,
         updates: tuple[str, ...] | None = None,
         last_copies: bool = False,
+        whole: bool = False,
     ) -> None:
         """Adds a layer to a relation; a change of no rows leaves it as it was."""
-        layer = Layer(self.version, tuple(files), replaces, diff, updates, last_copies)
+        layer = Layer(self.version, tuple(files), replaces, diff, updates, last_copies, whole)
         if not layer.rows:
             return
         state = self.relations[name]

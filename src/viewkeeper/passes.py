@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from viewkeeper.algebra.expressions import columns_of
 from viewkeeper.maintenance.aggregates import must_look
 from viewkeeper.maintenance.lattice.one_pass import OnePass, one_pass
 from viewkeeper.spark.arrow import has_plain_types
@@ -32,14 +33,22 @@ def planned_passes(members: Iterable[Member]) -> dict[str, OnePass]:
 
 
 def may_pass(member: Member) -> bool:
-    """Whether only the fact table of a view has changed, the driver can write what is stored of it, and it
-    keeps no extremes: those need a second aggregation, for which all others would wait."""
+    """Whether only the fact table of a view has changed, the driver can write what is stored of it, and what
+    it keeps extremes of has one value: they need no second aggregation, for which all others would wait."""
     cube, view, batch = member.summary.cube, member.view, member.batch
     of_facts = batch.changed == {cube.fact.name} and all(d.table != cube.fact.name for d in cube.dimensions)
     # Without keys there is a group even where no change counts in it, and a pass has no row for that.
     looks = not cube.all_keys and must_look(view.top, batch, batch.changed)
-    plain = not member.summary.state.extremes
-    return of_facts and plain and not looks and has_plain_types(batch.stored.get(view.name, ()))
+    plain = has_plain_types(batch.stored.get(view.name, ()))
+    return of_facts and plain and not looks and _has_no_other_extreme(member)
+
+
+def _has_no_other_extreme(member: Member) -> bool:
+    """Whether all rows hold what is an extreme of some: they are insertions, and have one value of it."""
+    summary, change = member.summary, member.batch.changes[member.summary.cube.fact.name]
+    arguments = [summary.meaning[part].argument for part in summary.state.extremes]
+    used = {name for argument in arguments if argument is not None for name in columns_of(argument)}
+    return not arguments or (change.only_inserts and used <= change.constants)
 
 
 def _together(members: Sequence[Member]) -> list[list[Member]]:

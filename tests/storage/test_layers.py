@@ -20,7 +20,6 @@ from viewkeeper.storage.layers import (
     changes,
     counted_bag,
     folded,
-    inserted_bag,
     layer_columns,
     merged,
     merged_bag,
@@ -262,11 +261,3 @@ def test_layers_that_leave_no_copy_are_laid_over_each_other(
 def _one_by_one(layer: Counter[Row]) -> list[Row]:
     """As a transaction writes its net effect: a row for every copy."""
     return [(*row, 1 if count > 0 else -1) for row, count in layer.items() for _ in range(abs(count))]
-
-
-@cases(20)
-@given(st.lists(ROWS, max_size=4), st.lists(ROWS, max_size=4))
-def test_layers_that_only_insert(main: list[Row], more: list[Row]) -> None:
-    leaf = DATABASE.leaf("stored", BAG, main)
-    layers = DATABASE.leaf("layers", SIGNED, [(*row, 1) for row in more])
-    assert DATABASE.rows(inserted_bag(leaf, layers)) == Counter(main + more)

@@ -51,11 +51,14 @@ def new_of(name: str) -> str:
     return f"__new_{name}"
 
 
-def met(state: AggregateState, stored: Relation, summary: Relation) -> Relation:
-    """1 and 2 side by side, the common subexpression of Figures 2 to 5; 2 is NULL for a new group."""
+def met(
+    state: AggregateState, stored: Relation, summary: Relation, kind: JoinKind = JoinKind.LEFT
+) -> Relation:
+    """1 and 2 side by side, the common subexpression of Figures 2 to 5; 2 is NULL for a new group, and 1 for
+    one that did not change, where a full join asks for those."""
     other = {name: old_of(name) for name in state.columns}
     on = null_safe_match((key, old_of(key)) for key in state.keys)
-    return joined(summary, renamed(stored, other), JoinKind.LEFT, on)
+    return joined(summary, renamed(stored, other), kind, on)
 
 
 def met_columns(state: AggregateState) -> tuple[str, ...]:

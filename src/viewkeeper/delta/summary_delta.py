@@ -61,8 +61,24 @@ def summary_delta(state: AggregateState, delta: Relation) -> Relation:
 
 
 def rows_summed_up(state: AggregateState, rows: Relation) -> Relation:
-    """The same from rows whose counts are explicit already."""
-    return _summed_up(state, _prepared_rows(state, rows, net=len(_held(state)) > 1))
+    """The change of each state column, from rows whose counts are explicit already.
+
+    Where there are extremes, the rows are insertions and have one value of what extremes are kept of: every
+    row holds it, and nothing has to be summed up by value.
+    """
+    total = Aggregate(
+        _signed(state, _prepared_rows(state, rows, net=False)), same(state.keys), tuple(_of_one_value(state))
+    )
+    return restricted_to(total, state.columns)
+
+
+def _of_one_value(state: AggregateState) -> Iterator[Named]:
+    for part, name in state.names:
+        if part.is_extreme:
+            yield Named(name, function(part.kind.value, column(value_name(state, part.argument))))
+            yield Named(state.at(part), _total(state, Part(Kind.COUNT, part.argument)))
+        else:
+            yield Named(name, _total(state, part))
 
 
 def full_state(state: AggregateState, source: Relation) -> Relation:

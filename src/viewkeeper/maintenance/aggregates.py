@@ -7,6 +7,9 @@ Two ways, chosen by what the batch holds:
     looking     rows were deleted and the aggregate keeps extremes or floating-point sums: stored
                 groups stand beside their changes (quass96 Figure 4), and the new state replaces the old.
                 Groups whose extreme was lost, where there are any, are computed anew and replace that.
+
+A batch with more changes than there are groups touches most of them. What it is held against is then written
+as a whole, groups that did not change with it, so that whoever reads next has nothing to merge.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState
 from viewkeeper.delta.functions import Kind
 from viewkeeper.delta.keys import mentioned
 from viewkeeper.delta.restrict import restrict_by
-from viewkeeper.delta.stored_aggregate import is_undetermined, met, met_columns, new_state
+from viewkeeper.delta.stored_aggregate import is_undetermined, met, met_columns, new_state, old_of
 from viewkeeper.delta.summary_delta import full_state, summary_columns
 from viewkeeper.maintenance.strategy import Batch, Stratum, bound
 from viewkeeper.planning.steps import AppendLayer, Compute, Step, beside, flag
@@ -32,6 +35,8 @@ _ANY = "__any"
 MANY = 50_000
 """Of so many stored groups only those that changed are joined with their changes; to join fewer takes less
 than to find out which."""
+WRITTEN = 20_000
+"""So many groups at most are written whole where most of them change."""
 _FLOATS = ("double", "float")
 
 
@@ -72,13 +77,14 @@ def _looking(
     changes = [column for column in handed_on if column not in state.keys]
     kept = Reference(met_name(name), (*state.keys, *changes, LOST))
     lost = Reference(f"{name}__lost", state.keys or (_ANY,))
+    whole = _most_change(stratum, changed, batch)
+    next_to = (Named(beside(change), column(change)) for change in changes)
     layer = projected(
-        _met(stratum, summary, batch),
-        (*_refreshed(state), *(Named(beside(change), column(change)) for change in changes), *same((LOST,))),
+        _met(stratum, summary, batch, whole), (*_refreshed(state, whole), *next_to, *same((LOST,)))
     )
     is_lost = filtered(kept, equal(column(LOST), literal(1)))
     return [
-        AppendLayer(name, plain(layer), True, "δR ⋈ stored", only_from, kept.name, (LOST,)),
+        AppendLayer(name, plain(layer), True, "δR ⋈ stored", only_from, kept.name, (LOST,), whole=whole),
         Compute(lost.name, _keys(state, is_lost), RECOMPUTE, True, (flag(kept.name, LOST),)),
         AppendLayer(
             name,
@@ -91,13 +97,29 @@ def _looking(
     ]
 
 
-def _met(stratum: Stratum, summary: Relation, batch: Batch) -> Relation:
-    """Each group's change beside its stored state, and whether they determine its new state."""
+def _most_change(stratum: Stratum, changed: frozenset[str], batch: Batch) -> bool:
+    """Whether there are more changes than groups, and few enough of these to be written at every refresh.
+
+    Those who take their summary-delta from what is written must not find groups in it that did not change.
+    """
+    groups = _groups(stratum, batch)
+    changes = [batch.changes[name].rows for name in changed if name in batch.changes]
+    return bool(_state(stratum).keys) and not batch.handed_on and groups <= min(sum(changes), WRITTEN)
+
+
+def _groups(stratum: Stratum, batch: Batch) -> int:
+    """About how many groups are stored; many, where that is not known."""
+    return {**batch.sizes, **batch.groups}.get(stratum.name, MANY)
+
+
+def _met(stratum: Stratum, summary: Relation, batch: Batch, whole: bool) -> Relation:
+    """Each group's change beside its stored state, and whether they determine its new state; `whole`: groups
+    that did not change too."""
     state = _state(stratum)
     stored: Relation = Scan(stratum.name, bound_columns(state.columns), State.OLD)
-    if {**batch.sizes, **batch.groups}.get(stratum.name, MANY) >= MANY:
+    if _groups(stratum, batch) >= MANY:
         stored = _near(stored, summary, state)
-    both = met(state, stored, summary)
+    both = met(state, stored, summary, JoinKind.FULL if whole else JoinKind.LEFT)
     lost = exp.Case(ifs=[exp.If(this=is_undetermined(state), true=literal(1))], default=literal(0))
     return projected(both, (*same(met_columns(state)), Named(LOST, lost)))
 
@@ -121,10 +143,10 @@ def _recomputed(stratum: Stratum, lost: Relation, batch: Batch) -> Relation:
     return full_state(state, restrict_by(source, lost, pairs))
 
 
-def _refreshed(state: AggregateState) -> tuple[Named, ...]:
+def _refreshed(state: AggregateState, whole: bool) -> tuple[Named, ...]:
     """The new state of each group; one that lost its last row has a count of zero, and nothing else of it
-    stays. Without keys there is one group, always."""
-    values = dict(new_state(state))
+    stays. Without keys there is one group, always. `whole`: a group without a change is as it was."""
+    values = {name: _or_old(name, value) if whole else value for name, value in new_state(state)}
     if not state.keys:
         return tuple(Named(name, value) for name, value in values.items())
     is_left = exp.GT(this=exp.paren(values[ROWS_NAME].copy()), expression=literal(0))
@@ -136,6 +158,12 @@ def _refreshed(state: AggregateState) -> tuple[Named, ...]:
         return exp.Case(ifs=[exp.If(this=is_left.copy(), true=values[name])], default=nothing.get(name))
 
     return tuple(Named(name, kept(name)) for name in state.columns)
+
+
+def _or_old(name: str, value: Scalar) -> Scalar:
+    """The new value of a state column, in a group that has a change."""
+    is_changed = exp.not_(exp.Is(this=column(ROWS_NAME), expression=exp.null()))
+    return exp.Case(ifs=[exp.If(this=is_changed, true=value)], default=column(old_of(name)))
 
 
 def _state(stratum: Stratum) -> AggregateState:

@@ -83,13 +83,15 @@ class View:
 class TableChange:
     """How much of one input changed since the view was last refreshed.
 
-    `updates`: rows were only updated, and in these columns.
+    `updates`: rows were only updated, and in these columns. `constants` are columns that have one value in
+    all changed rows, which is not NULL.
     """
 
     rows: int
     only_inserts: bool
     replaced: bool = False
     updates: frozenset[str] | None = None
+    constants: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

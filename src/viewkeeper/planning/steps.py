@@ -41,7 +41,7 @@ class AppendLayer:
     Rows of a bag are signed and of count +1 or −1. Rows of a keyed relation merge with the stored
     ones, or stand in their place when `replaces`. `kept`: columns called `beside(…)` are written with the
     layer and can be read, with the key and with the `flags`, as a result of that name. `recomputed`: these
-    are groups that are computed anew.
+    are groups that are computed anew. `whole`: these are all groups that there are.
     """
 
     relation: str
@@ -52,6 +52,7 @@ class AppendLayer:
     kept: str = ""
     flags: tuple[str, ...] = ()
     recomputed: bool = False
+    whole: bool = False
 
 
 @dataclass(frozen=True)

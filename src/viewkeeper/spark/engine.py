@@ -35,7 +35,7 @@ RESULTS = "results"
 SMALL = 200_000
 """A result of at most this many rows is written as one file."""
 
-ONE_TASK = 50_000
+ONE_TASK = 120_000
 """So few rows are read by one task: what follows needs no shuffle, however many operators there are."""
 
 COLLECTED = 30_000

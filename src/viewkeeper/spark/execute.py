@@ -265,7 +265,7 @@ class Execution:
 
     def _appended(self, step: AppendLayer, files: tuple[DataFile, ...]) -> int:
         """Names the files of a layer in the draft; the number of their rows."""
-        self.draft.append(step.relation, files, step.replaces)
+        self.draft.append(step.relation, files, step.replaces, whole=step.whole)
         written = sum(file.rows for file in files)
         self.rows_written += written
         self.groups_recomputed += written if step.recomputed else 0

@@ -60,10 +60,13 @@ class Reader:
             return self._bag_rows(state, ranges)
         if state.merge.identified:
             return self._identified_rows(state, needed)
+        columns = layer_schema(state)
+        if state.since_whole:
+            layers = self._layers(state, state.since_whole, columns)
+            return self._merged(_whole_plan(state, state.merge, columns), {"layers": layers})
         main = self._main(state, ranges)
         if not state.overlay:
             return main
-        columns = layer_schema(state)
         layers = self._layers(state, state.overlay, columns)
         is_small = main.rows + layers.rows <= ONE_TASK
         plan = _keyed_plan(state, state.merge, [c.name for c in columns], is_small)
@@ -140,9 +143,9 @@ class Reader:
         return self.engine.files(state.folder, files, counted(state.columns))
 
     def _bag_rows(self, state: RelationState, ranges: Ranges | None) -> Source:
+        if not state.has_pending_deletes:
+            return self._inserted_rows(state, ranges)
         main = self._main(state, ranges)
-        if not state.overlay:
-            return main
         is_small = main.rows + state.overlay_rows <= ONE_TASK
         laid = None if is_small or ranges else self._laid(state)
         if laid is not None:
@@ -158,9 +161,15 @@ class Reader:
         plan = _bag_plan(state, [_leaf(name, (*state.names, COUNT)) for name in sources], is_small)
         return self._merged(plan, {"main": main, **sources})
 
+    def _inserted_rows(self, state: RelationState, ranges: Ranges | None) -> Source:
+        """A bag whose layers only insert is all of its files, those of main and of layers alike: a row of a
+        layer counts once."""
+        layers = (file for layer in state.overlay for file in layer.files)
+        return self._files(state, (*self._main_files(state), *layers), state.columns, ranges)
+
     def _laid(self, state: RelationState) -> Source | None:
         """Layers of few rows that delete whole rows, laid over each other by the driver."""
-        if not (state.has_pending_deletes and state.deletes_whole_rows) or state.overlay_rows > LAID:
+        if not state.deletes_whole_rows or state.overlay_rows > LAID:
             return None
         groups = [layer.files for layer in state.overlay if layer.files]
         frame = self.engine.laid(state.folder, groups, counted(state.columns), state.key)
@@ -208,8 +217,10 @@ class Reader:
         return found, frames, rows
 
     def _main(self, state: RelationState, ranges: Ranges | None) -> Source:
-        files = main_files(self.engine.folder.delta_address(state.folder), state.main_version)
-        return self._files(state, files, state.columns, ranges)
+        return self._files(state, self._main_files(state), state.columns, ranges)
+
+    def _main_files(self, state: RelationState) -> tuple[DataFile, ...]:
+        return main_files(self.engine.folder.delta_address(state.folder), state.main_version)
 
     def _layers(
         self,
@@ -262,6 +273,12 @@ def _keyed_plan(state: RelationState, spec: MergeSpec, columns: list[str], is_sm
     return merge.merged(*leaves, spec, state.columns, replacing)
 
 
+def _whole_plan(state: RelationState, spec: MergeSpec, columns: tuple[Column, ...]) -> Relation:
+    """A keyed relation all of whose rows are in a layer, and in those that came after it."""
+    layers = _leaf("layers", [column.name for column in columns])
+    return merge.from_whole(layers, spec, state.columns, len(state.since_whole) > 1)
+
+
 def _replaces_all(layer: Layer) -> bool:
     """Whether every row of a layer replaces, as its footers tell: folded layers may be mixed."""
     return all(file.ranges.get(merge.REPLACES, (False, False))[0] for file in layer.files)
@@ -270,19 +287,17 @@ def _replaces_all(layer: Layer) -> bool:
 def _in_turn(state: RelationState, is_small: bool) -> bool:
     """Whether a bag's layers are few, and delete whole rows: then each is laid over those before it."""
     few = len(state.overlay) <= FEW_LAYERS
-    return state.has_pending_deletes and state.deletes_whole_rows and few and not is_small
+    return state.deletes_whole_rows and few and not is_small
 
 
 def _bag_plan(state: RelationState, layers: list[Reference], is_small: bool) -> Relation:
     main = _leaf("main", state.names)
-    if state.has_pending_deletes and is_small:
+    if is_small:
         return merge.bag_whole(main, layers[0])
     if _in_turn(state, is_small):
         inserts = [not layer.only_deletes for layer in state.overlay]
         return merge.bag_in_turn(main, list(zip(layers, inserts, strict=True)), state.key)
-    if state.has_pending_deletes:
-        return merge.merged_bag(main, layers[0], state.key)
-    return merge.inserted_bag(main, layers[0])
+    return merge.merged_bag(main, layers[0], state.key)
 
 
 def _leaf(name: str, columns: Iterable[str]) -> Reference:

@@ -149,11 +149,6 @@ def _hash(names: Sequence[str]) -> Scalar:
     return function("xxhash64", *(column(name) for name in names))
 
 
-def inserted_bag(main: Relation, layers: Relation) -> Relation:
-    """A bag whose layers only insert: no row is touched."""
-    return UnionAll((main, restricted_to(layers, main.columns)))
-
-
 def merged(
     main: Relation, layers: Relation, spec: MergeSpec, columns: Sequence[Column], replacing: bool
 ) -> Relation:
@@ -209,6 +204,12 @@ def replaced(
     last = _last_of_each(layers, spec) if several else layers
     untouched = restricted_to(_having(main, restricted_to(layers, spec.key), JoinKind.ANTI), names)
     return UnionAll((untouched, _finished(last, spec, columns)))
+
+
+def from_whole(layers: Relation, spec: MergeSpec, columns: Sequence[Column], several: bool) -> Relation:
+    """A keyed relation from a layer that holds all its rows, and from `several` more that came after it."""
+    rows = restricted_to(layers, layer_columns(spec))
+    return _finished(_combined(rows, spec, True) if several else rows, spec, columns)
 
 
 def _last_of_each(layers: Relation, spec: MergeSpec) -> Relation:
@@ -347,7 +348,7 @@ __all__ = [
     "bag_whole",
     "counted_bag",
     "folded",
-    "inserted_bag",
+    "from_whole",
     "layer_columns",
     "merged",
     "merged_bag",

@@ -126,7 +126,8 @@ class Layer:
 
     `diff` is set where the relation's rows are named by IDs: it says which, and what becomes of them.
     `updates` is set on a layer of a keyed table that only updates rows: the columns that may have changed.
-    `last_copies` says that no copy is left of any row that the layer deletes.
+    `last_copies` says that no copy is left of any row that the layer deletes. `whole`: the rows of a keyed
+    layer are all that there are, so that nothing before it matters.
     """
 
     commit: int
@@ -135,6 +136,7 @@ class Layer:
     diff: IdDiff | None = None
     updates: tuple[str, ...] | None = None
     last_copies: bool = False
+    whole: bool = False
 
     @property
     def rows(self) -> int:
@@ -153,14 +155,14 @@ class Layer:
     def to_json(self) -> dict[str, Any]:
         diff = {} if self.diff is None else {"diff": self.diff.to_json()}
         updates = {} if self.updates is None else {"updates": list(self.updates)}
-        last_copies = {"last_copies": True} if self.last_copies else {}
+        marks = {mark: True for mark in ("last_copies", "whole") if getattr(self, mark)}
         return {
             "commit": self.commit,
             "files": [file.to_json() for file in self.files],
             "replaces": self.replaces,
             **diff,
             **updates,
-            **last_copies,
+            **marks,
         }
 
     @staticmethod
@@ -168,8 +170,8 @@ class Layer:
         files = tuple(DataFile.from_json(file) for file in data["files"])
         diff = IdDiff.from_json(data["diff"]) if "diff" in data else None
         updates = tuple(data["updates"]) if "updates" in data else None
-        last_copies = data.get("last_copies", False)
-        return Layer(data["commit"], files, data["replaces"], diff, updates, last_copies)
+        marks = data.get("last_copies", False), data.get("whole", False)
+        return Layer(data["commit"], files, data["replaces"], diff, updates, *marks)
 
 
 @dataclass(frozen=True)
@@ -204,6 +206,12 @@ class RelationState:
     def groups(self) -> int:
         """About how many rows a reader sees of a keyed relation: layers mostly name rows that are there."""
         return max([self.main_rows, *(layer.rows for layer in self.overlay)])
+
+    @property
+    def since_whole(self) -> tuple[Layer, ...]:
+        """The layers from the last one on that holds all rows; none where no layer does."""
+        whole = [number for number, layer in enumerate(self.overlay) if layer.whole]
+        return self.overlay[whole[-1] :] if whole else ()
 
     @property
     def has_pending_deletes(self) -> bool:

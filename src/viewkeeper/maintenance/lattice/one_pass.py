@@ -6,6 +6,10 @@ more than its rows.
 A row counts in a view where it meets the view's joins and conditions; one without a store still counts in
 views that do not ask for it. What a view does not group by, or add up, is NULL in its rows, and the number
 of the view stands beside them: a NULL that it does group by is not taken for one of these.
+
+Views with extremes can take part where the changes are insertions that have one value of what the extremes
+are of, as the sales of a new day have one date. Else changes would have to be summed up by value first, those
+of all views with them.
 """
 
 from __future__ import annotations
@@ -41,7 +45,7 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.delta.aggregate_state import AggregateState, aggregate_state
 from viewkeeper.delta.functions import ROWS, Kind, Part, when
-from viewkeeper.delta.summary_delta import lost, rows_summed_up, summary_columns
+from viewkeeper.delta.summary_delta import rows_summed_up
 from viewkeeper.maintenance.lattice.cube_view import CubeView, Dimension, fact_scan, used_columns
 from viewkeeper.maintenance.lattice.summary import Summary
 from viewkeeper.maintenance.summary_delta.state import StateColumn
@@ -175,6 +179,4 @@ def _columns(
         found[name] = state.name(theirs)
         if part.is_extreme:
             found[one.state.at(part)] = state.at(theirs)
-            found[lost(name)] = lost(state.name(theirs))
-            found[lost(one.state.at(part))] = lost(state.at(theirs))
-    return (Named(name, column(found[name])) for name in summary_columns(one.state))
+    return (Named(name, column(found[name])) for name in one.state.columns)
