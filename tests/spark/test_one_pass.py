@@ -129,3 +129,40 @@ def test_the_driver_fetches_a_bounded_number_of_rows(
     shop.sql(insert)
     assert not any(entry.details["shares"] for entry in shop.refresh(policy="strict"))
     verified(shop)
+
+
+def test_sales_of_one_day_have_it_as_their_extreme(shop: vk.Warehouse) -> None:
+    """A view with extremes passes with the others where all new rows hold the same value."""
+    shop.create_view(
+        "days", "SELECT store, COUNT(*) AS n, MIN(day) AS first, MAX(day) AS last FROM pos GROUP BY ALL"
+    )
+    with_views(shop, "by_store", "firsts")
+    day = datetime.date(2023, 5, 5)
+    new = [(store, 1, day, None, 1, price, None) for store in (1, 1, 2, None) for price in (2, 3)]
+    with shop.transaction() as t:
+        t.insert("pos", new)
+    report = {entry.view: entry for entry in shop.refresh(policy="strict")}
+    assert report["days"].details["shares"] == {"__pass_1": ["by_store"]}
+    assert not report["firsts"].details["shares"]
+    verified(shop)
+    with shop.transaction() as t:
+        t.delete("pos", [new[0]])
+    [entry] = shop.refresh("days", policy="strict")
+    assert entry.details["groups_recomputed"] == 0
+    with shop.transaction() as t:
+        t.delete("pos", new[1:4])
+    [entry] = shop.refresh("days", policy="strict")
+    assert entry.details["groups_recomputed"] == 1
+    shop.refresh()
+    verified(shop)
+
+
+def test_days_that_differ_between_transactions_are_not_one(shop: vk.Warehouse) -> None:
+    shop.create_view("days", "SELECT store, MIN(day) AS first FROM pos GROUP BY ALL")
+    with_views(shop, "by_store", "by_city")
+    for number in (1, 2):
+        shop.sql(f"INSERT INTO pos VALUES (1, 1, DATE '2023-05-0{number}', NULL, 1, 2, NULL)")
+    report = {entry.view: entry for entry in shop.refresh(policy="strict")}
+    assert not report["days"].details["shares"]
+    assert report["by_store"].details["shares"]
+    verified(shop)

@@ -7,6 +7,7 @@ import threading
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -324,8 +325,10 @@ def _first_lines(text: str) -> str:
     return "\n".join(text.strip().splitlines()[:6])
 
 
+@lru_cache(maxsize=1024)
 def text_of(rel: Relation) -> str:
-    """The SQL of a plan with explicit counts, in which slots stand for its leaves."""
+    """The SQL of a plan with explicit counts, in which slots stand for its leaves. The next refresh of a view
+    mostly has the same plans."""
     return render(rel, SPARK, lambda leaf: slot(state_name(leaf)), pretty=False)
 
 

@@ -247,11 +247,13 @@ class Execution:
         files = self.engine.write(frame, state.folder, self.expected)
         written = self._appended(step, files)
         if step.kept and state.merge is not None:
-            key = [column for column in columns if column.name in state.merge.key]
-            kept = self.engine.files(state.folder, files, (*key, *more))
-            self.frames[step.kept] = kept.toDF(*(name.removeprefix(BESIDE) for name in kept.columns))
             self.sizes[step.kept] = written
             self._mark_flags(step.kept, step.flags, files)
+            marked = any(flag(step.kept, mark) not in self.empty for mark in step.flags)
+            if marked or len(more) > len(step.flags):
+                key = [column for column in columns if column.name in state.merge.key]
+                kept = self.engine.files(state.folder, files, (*key, *more))
+                self.frames[step.kept] = kept.toDF(*(name.removeprefix(BESIDE) for name in kept.columns))
 
     def _held_layer(self, step: AppendLayer, state: RelationState) -> pa.Table | None:
         """The layer of a keyed relation where the driver has all of it, in the types that are stored."""
