@@ -16,23 +16,26 @@ from tests.laws.expressions import AGGREGATES, ANY, BOOLEAN, DOUBLE, INT, RATIO,
 from tests.laws.harness import difference, load, rows_of, scan, store, value
 from tests.laws.plans import Draw, plan
 from tests.laws.settings import cases
-from viewkeeper.algebra.build import minus, union_all
+from viewkeeper.algebra.build import filtered, minus, projected, union_all
 from viewkeeper.algebra.counts import plain, weighted
-from viewkeeper.algebra.expressions import Named, column, function
-from viewkeeper.algebra.relations import Aggregate, Filter, Negate, Relation
+from viewkeeper.algebra.expressions import Named, column, function, literal, not_
+from viewkeeper.algebra.relations import Aggregate, Filter, JoinKind, Negate, Relation
 from viewkeeper.algebra.walk import base_tables
 from viewkeeper.delta import delta, old
-from viewkeeper.delta.aggregate_state import AggregateState, aggregate_state
+from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState, aggregate_state
 from viewkeeper.delta.stored_aggregate import (
     affected_rows,
     as_updates,
     groups_to_recompute,
+    is_undetermined,
+    met,
     recomputed_state,
     refreshed,
     strongly_minimal,
     weakly_minimal,
 )
 from viewkeeper.delta.summary_delta import full_state, group_totals, summary_delta, with_holders
+from viewkeeper.maintenance.aggregates import refreshed_groups
 
 WITH_STATE = (
     *(t for t in AGGREGATES if "DISTINCT" not in t.text and "median" not in t.text),
@@ -98,6 +101,29 @@ def test_two_passes_give_the_whole_state(aggregate: Aggregate, history: History)
     groups = store("groups_", plain(group_totals(state, aggregate.child)))
     found = with_holders(state, groups, aggregate.child)
     assert value(found) == value(full_state(state, aggregate.child))
+
+
+@cases(40)
+@given(aggregates(), histories(batches=1))
+def test_all_groups_beside_their_changes_are_the_new_state(aggregate: Aggregate, history: History) -> None:
+    """Written whole, with groups that did not change; but for those whose extreme was lost."""
+    kept, [batch] = Kept(aggregate), history.batches
+    state, changed = kept.state, frozenset(change.table for change in batch)
+    assume(state.keys and not changed.isdisjoint(base_tables(aggregate)))
+    load(history.rows, batch)
+    kept.start(changed)
+    summary = store("summary", summary_delta(state, delta(aggregate.child, changed)))
+    both = met(state, kept.stored, summary, JoinKind.FULL)
+    known = projected(filtered(both, not_(is_undetermined(state))), refreshed_groups(state, whole=True))
+    alive = filtered(known, exp.GT(this=column(ROWS_NAME), expression=literal(0)))
+    groups = store("groups_", groups_to_recompute(state, kept.stored, summary))
+    again = recomputed_state(state, aggregate.child, groups)
+    new = store("new_", plain(union_all((store("alive_", alive), store("again", again)), state.columns)))
+    assert value(new) == value(store("fresh", full_state(state, aggregate.child)))
+    gone = filtered(known, exp.EQ(this=column(ROWS_NAME), expression=literal(0)))
+    for row in rows_of(store("gone_", gone)):
+        rest = {name: cell for name, cell in zip(gone.columns, row, strict=True) if name not in state.keys}
+        assert rest == {**dict.fromkeys(rest), ROWS_NAME: 0}
 
 
 def sum_of_rows_taken_back() -> Aggregate:

@@ -80,7 +80,7 @@ def _looking(
     whole = _most_change(stratum, changed, batch)
     next_to = (Named(beside(change), column(change)) for change in changes)
     layer = projected(
-        _met(stratum, summary, batch, whole), (*_refreshed(state, whole), *next_to, *same((LOST,)))
+        _met(stratum, summary, batch, whole), (*refreshed_groups(state, whole), *next_to, *same((LOST,)))
     )
     is_lost = filtered(kept, equal(column(LOST), literal(1)))
     return [
@@ -143,7 +143,7 @@ def _recomputed(stratum: Stratum, lost: Relation, batch: Batch) -> Relation:
     return full_state(state, restrict_by(source, lost, pairs))
 
 
-def _refreshed(state: AggregateState, whole: bool) -> tuple[Named, ...]:
+def refreshed_groups(state: AggregateState, whole: bool) -> tuple[Named, ...]:
     """The new state of each group; one that lost its last row has a count of zero, and nothing else of it
     stays. Without keys there is one group, always. `whole`: a group without a change is as it was."""
     values = {name: _or_old(name, value) if whole else value for name, value in new_state(state)}

@@ -155,12 +155,12 @@ def _only_for(expr: Scalar, users: Sequence[int], cubes: Sequence[CubeView]) -> 
 
 
 def _part(piece: StateColumn, users: Sequence[int], cubes: Sequence[CubeView]) -> Part:
-    """A piece of state over the rows of all views. A column that is only added up does no harm in the rows of
-    others; values that may be an extreme would make groups of their own."""
+    """A piece of state over the rows of all views. A column does no harm in the rows of views that do not ask
+    for it; an expression may fail there."""
     if piece.argument is None:
         return ROWS
-    harmless = isinstance(piece.argument, exp.Column) and not piece.is_extreme
-    return Part(piece.kind, piece.argument if harmless else _only_for(piece.argument, users, cubes))
+    is_column = isinstance(piece.argument, exp.Column)
+    return Part(piece.kind, piece.argument if is_column else _only_for(piece.argument, users, cubes))
 
 
 def _call(part: Part) -> Scalar:
