@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from viewkeeper.algebra.expressions import columns_of
 from viewkeeper.maintenance.aggregates import must_look
 from viewkeeper.maintenance.lattice.one_pass import OnePass, one_pass
 from viewkeeper.spark.arrow import has_plain_types
@@ -46,9 +45,8 @@ def may_pass(member: Member) -> bool:
 def _has_no_other_extreme(member: Member) -> bool:
     """Whether all rows hold what is an extreme of some: they are insertions, and have one value of it."""
     summary, change = member.summary, member.batch.changes[member.summary.cube.fact.name]
-    arguments = [summary.meaning[part].argument for part in summary.state.extremes]
-    used = {name for argument in arguments if argument is not None for name in columns_of(argument)}
-    return not arguments or (change.only_inserts and used <= change.constants)
+    one_value = change.only_inserts and summary.extremes_of <= change.constants
+    return one_value or not summary.state.extremes
 
 
 def _together(members: Sequence[Member]) -> list[list[Member]]:

@@ -8,8 +8,8 @@ Two ways, chosen by what the batch holds:
                 groups stand beside their changes (quass96 Figure 4), and the new state replaces the old.
                 Groups whose extreme was lost, where there are any, are computed anew and replace that.
 
-A batch with more changes than there are groups touches most of them. What it is held against is then written
-as a whole, groups that did not change with it, so that whoever reads next has nothing to merge.
+A batch with at least as many changes as there are groups touches most of them. All groups are then written,
+those that did not change as they were, so that whoever reads next has nothing to merge.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _looking(
 
 
 def _most_change(stratum: Stratum, changed: frozenset[str], batch: Batch) -> bool:
-    """Whether there are more changes than groups, and few enough of these to be written at every refresh.
+    """Whether no fewer rows changed than there are groups, and these are few enough to be written each time.
 
     Those who take their summary-delta from what is written must not find groups in it that did not change.
     """

@@ -249,8 +249,8 @@ class Execution:
         if step.kept and state.merge is not None:
             self.sizes[step.kept] = written
             self._mark_flags(step.kept, step.flags, files)
-            marked = any(flag(step.kept, mark) not in self.empty for mark in step.flags)
-            if marked or len(more) > len(step.flags):
+            is_marked = any(flag(step.kept, mark) not in self.empty for mark in step.flags)
+            if is_marked or any(column.name.startswith(BESIDE) for column in more):
                 key = [column for column in columns if column.name in state.merge.key]
                 kept = self.engine.files(state.folder, files, (*key, *more))
                 self.frames[step.kept] = kept.toDF(*(name.removeprefix(BESIDE) for name in kept.columns))

@@ -61,6 +61,12 @@ class Summary:
                     found[Part(Kind.COUNT, part.argument)] = counter(self.cube, canonical.argument)
         return found
 
+    @cached_property
+    def extremes_of(self) -> frozenset[str]:
+        """The columns, by their canonical names, that extremes are kept of."""
+        arguments = (self.meaning[part].argument for part in self.state.extremes)
+        return frozenset().union(*(columns_of(argument) for argument in arguments if argument is not None))
+
     def as_pieces(self, stored: Relation) -> Relation:
         """Stored rows, or a summary-delta as stored, under the names that the edges use."""
         keys = zip(self.cube.key_names, self.state.keys, strict=True)
