@@ -199,13 +199,15 @@ class RelationState:
 
     @property
     def stored_rows(self) -> int:
-        """The rows of all files: what a read of the relation goes through."""
-        return self.main_rows + self.overlay_rows
+        """The rows of the files that a read of the relation goes through."""
+        whole = sum(layer.rows for layer in self.since_whole)
+        return whole or self.main_rows + self.overlay_rows
 
     @property
     def groups(self) -> int:
         """About how many rows a reader sees of a keyed relation: layers mostly name rows that are there."""
-        return max([self.main_rows, *(layer.rows for layer in self.overlay)])
+        rows = [layer.rows for layer in self.since_whole or self.overlay]
+        return max(rows) if self.since_whole else max([self.main_rows, *rows])
 
     @property
     def since_whole(self) -> tuple[Layer, ...]:
