@@ -54,6 +54,9 @@ class FreshKeys:
     closed: frozenset[str]
     keys: Mapping[str, tuple[Column, ...]]
 
+    def __hash__(self) -> int:
+        return hash((tuple(self.members.items()), self.closed, tuple(self.keys.items())))
+
     def __str__(self) -> str:
         (parent, key), *others = self.members.items()
         rest = "".join(f", {table}.{name}" for table, name in others if table in self.closed)

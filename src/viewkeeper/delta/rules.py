@@ -43,44 +43,51 @@ from viewkeeper.delta.aggregate import delta_aggregate
 from viewkeeper.delta.difference import delta_set_operation
 from viewkeeper.delta.distinct import delta_distinct
 from viewkeeper.delta.fixpoint import refuse_fixpoint
+from viewkeeper.delta.fresh_keys import FreshKeys
 from viewkeeper.delta.join import delta_inner_join
 from viewkeeper.delta.join_block import join_block
 from viewkeeper.delta.linear import delta_linear, delta_scan
 from viewkeeper.delta.outer_join import as_inner_and_anti
 from viewkeeper.delta.semi_join import delta_semi_join
 from viewkeeper.delta.states import Input, old
+from viewkeeper.delta.whole_keys import delta_of_whole_keys
 from viewkeeper.delta.window import delta_top_k, delta_window
 
 
 @lru_cache(maxsize=4096)
-def delta(rel: Relation, changed: frozenset[str]) -> Relation:
-    """ΔQ for a plan whose scans are at NEW, when the relations in `changed` have changed."""
+def delta(rel: Relation, changed: frozenset[str], fresh: tuple[FreshKeys, ...] = ()) -> Relation:
+    """ΔQ for a plan whose scans are at NEW, when the relations in `changed` have changed.
+
+    `fresh` are keys of which whole ones came or went: queries that are local to one need no other rule.
+    """
     if changed.isdisjoint(base_tables(rel)):
         return empty(rel.columns)
     match rel:
         case Scan():
             return delta_scan(rel)
         case Filter() | Join(kind=JoinKind.INNER) if (better := placed(rel)) != rel:
-            return delta(better, changed)
+            return delta(better, changed, fresh)
+        case _ if (whole := delta_of_whole_keys(rel, changed, fresh)) is not None:
+            return whole
         case Join(kind=JoinKind.INNER):
             block = join_block(rel)
-            return delta_inner_join(block, _inputs(block.inputs, changed))
+            return delta_inner_join(block, _inputs(block.inputs, changed, fresh))
         case Filter() | Project() | Lateral() | UnionAll() | Negate() | Consolidate():
-            return delta_linear(rel, tuple(delta(child, changed) for child in children(rel)))
+            return delta_linear(rel, tuple(delta(child, changed, fresh) for child in children(rel)))
         case Join(kind=JoinKind.SEMI | JoinKind.ANTI):
-            return delta_semi_join(rel, *_inputs(children(rel), changed))
+            return delta_semi_join(rel, *_inputs(children(rel), changed, fresh))
         case Join():
-            return delta(as_inner_and_anti(rel), changed)
+            return delta(as_inner_and_anti(rel), changed, fresh)
         case Distinct():
-            return delta_distinct(rel, *_inputs(children(rel), changed))
+            return delta_distinct(rel, *_inputs(children(rel), changed, fresh))
         case Difference() | Intersection():
-            return delta_set_operation(rel, *_inputs(children(rel), changed))
+            return delta_set_operation(rel, *_inputs(children(rel), changed, fresh))
         case Aggregate():
-            return delta_aggregate(rel, *_inputs(children(rel), changed))
+            return delta_aggregate(rel, *_inputs(children(rel), changed, fresh))
         case Window():
-            return delta_window(rel, *_inputs(children(rel), changed))
+            return delta_window(rel, *_inputs(children(rel), changed, fresh))
         case TopK():
-            return delta_top_k(rel, *_inputs(children(rel), changed))
+            return delta_top_k(rel, *_inputs(children(rel), changed, fresh))
         case Fixpoint():
             return refuse_fixpoint(rel)
         case Values() | Reference() | Affected() | Expand():
@@ -89,5 +96,7 @@ def delta(rel: Relation, changed: frozenset[str]) -> Relation:
             assert_never(rel)
 
 
-def _inputs(rels: tuple[Relation, ...], changed: frozenset[str]) -> tuple[Input, ...]:
-    return tuple(Input(old(rel, changed), rel, delta(rel, changed)) for rel in rels)
+def _inputs(
+    rels: tuple[Relation, ...], changed: frozenset[str], fresh: tuple[FreshKeys, ...]
+) -> tuple[Input, ...]:
+    return tuple(Input(old(rel, changed), rel, delta(rel, changed, fresh)) for rel in rels)

@@ -168,7 +168,7 @@ def stratum_delta(
             return Reference(delta_name(node.table), node.columns, counted=True)
         return _relevant(node, filters[node.table]) if node.table in filters else node
 
-    change = answered_by_changes(delta(query, changed), batch.fresh)
+    change = answered_by_changes(delta(query, changed, batch.fresh), batch.fresh)
     return rewrite(bound(change, batch.counted), refer)
 
 
