@@ -57,6 +57,10 @@ class FreshKeys:
     def __hash__(self) -> int:
         return hash((tuple(self.members.items()), self.closed, tuple(self.keys.items())))
 
+    def with_member(self, name: str, column: str, key: tuple[Column, ...]) -> FreshKeys:
+        """One more relation whose changes are whole keys: groups that are made of the members' rows."""
+        return FreshKeys({**self.members, name: column}, self.closed | {name}, {**self.keys, name: key})
+
     def __str__(self) -> str:
         (parent, key), *others = self.members.items()
         rest = "".join(f", {table}.{name}" for table, name in others if table in self.closed)

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from viewkeeper.algebra.build import bound_columns, minus, union_all
+from viewkeeper.algebra.build import bound_columns, minus, named_like, union_all
 from viewkeeper.algebra.counts import plain, weighted
 from viewkeeper.algebra.expressions import Scalar, columns_of, rename_columns
 from viewkeeper.algebra.facts import is_linear
@@ -27,11 +27,12 @@ from viewkeeper.algebra.relations import (
     State,
 )
 from viewkeeper.algebra.walk import nodes, rewrite
-from viewkeeper.delta.fresh_keys import answered_by_changes
+from viewkeeper.delta.fresh_keys import FreshKeys, answered_by_changes
 from viewkeeper.delta.minimal import minimal
 from viewkeeper.delta.rules import delta
 from viewkeeper.delta.states import old
 from viewkeeper.delta.summary_delta import summary_delta
+from viewkeeper.delta.whole_keys import delta_of_whole_keys, key_column
 from viewkeeper.maintenance.aggregates import append_summary
 from viewkeeper.maintenance.recursive_strata import maintain_fixpoint
 from viewkeeper.maintenance.strategy import Batch, Reached, Stratum, View, bound
@@ -94,6 +95,7 @@ def maintained(view: View, batch: Batch, lattice: SummaryDeltas = NO_LATTICE) ->
             work = Reached(work.changed | done, work.computed | done)
         else:
             steps += _changed_stratum(stratum, before, work, view, batch, lattice)
+            batch = replace(batch, fresh=tuple(_with_groups(keys, stratum, work) for keys in batch.fresh))
             work = Reached(work.changed | {stratum.name}, work.computed | {stratum.name})
     return tuple(steps)
 
@@ -130,8 +132,20 @@ def _changed_stratum(
             summary = Reference(name, summary.columns)
         steps += append_summary(stratum, summary, changed, batch, only_from)
     if stratum is not view.top:
-        steps.append(_visible_change(stratum, only_from))
+        steps.append(_visible_change(stratum, work, batch, only_from))
     return steps
+
+
+def _with_groups(keys: FreshKeys, stratum: Stratum, work: Reached) -> FreshKeys:
+    """The keys, held by the groups of a stratum too where it groups by them: these come and go whole."""
+    if stratum.state is None:
+        return keys
+    held = key_column(stratum.state.aggregate, work.changed, keys)
+    if held is None:
+        return keys
+    return keys.with_member(
+        stratum.name, held, tuple(one.source for one in bound_columns(stratum.state.keys))
+    )
 
 
 def _before(stratum: Stratum, view: View) -> Stratum | None:
@@ -160,16 +174,25 @@ def stratum_delta(
     Where counts just multiply and add up, changes that cannot matter are left out here as well.
     """
     filters = batch.relevance if is_linear(query) else {}
+    change = answered_by_changes(delta(query, changed, batch.fresh), batch.fresh)
+    return _referring(bound(change, batch.counted), computed, filters)
+
+
+def _referring(
+    change: Relation, computed: frozenset[str], filters: Mapping[str, Scalar] | None = None
+) -> Relation:
+    """A delta that reads the changes which the script has computed, and of others those that may matter."""
+    filters = filters or {}
 
     def refer(node: Relation) -> Relation:
         if not isinstance(node, Scan) or node.at is not State.DELTA:
             return node
         if node.table in computed:
-            return Reference(delta_name(node.table), node.columns, counted=True)
+            stored = tuple(item.source.name for item in node.bound)
+            return named_like(Reference(delta_name(node.table), stored, counted=True), node.columns)
         return _relevant(node, filters[node.table]) if node.table in filters else node
 
-    change = answered_by_changes(delta(query, changed, batch.fresh), batch.fresh)
-    return rewrite(bound(change, batch.counted), refer)
+    return rewrite(change, refer)
 
 
 def _relevant(scan: Scan, condition: Scalar) -> Relation:
@@ -180,11 +203,14 @@ def _relevant(scan: Scan, condition: Scalar) -> Relation:
     return Filter(scan, rename_columns(condition, names))
 
 
-def _visible_change(stratum: Stratum, only_from: tuple[str, ...]) -> Compute:
-    """What the strata above see of a stratum's change, net."""
+def _visible_change(stratum: Stratum, work: Reached, batch: Batch, only_from: tuple[str, ...]) -> Compute:
+    """What the strata above see of a stratum's change, net; groups that came or went are not looked up."""
     assert stratum.state is not None
-    scan = Scan(stratum.name, bound_columns(stratum.state.aggregate.columns), State.DELTA)
-    plan = weighted(Consolidate(scan))
+    aggregate = stratum.state.aggregate
+    change = delta_of_whole_keys(aggregate, work.changed, batch.fresh)
+    if change is None:
+        change = Scan(stratum.name, bound_columns(aggregate.columns), State.DELTA)
+    plan = weighted(Consolidate(_referring(bound(change, batch.counted), work.computed)))
     return Compute(delta_name(stratum.name), plan, f"Δ({stratum.name})", counted=True, only_from=only_from)
 
 
