@@ -13,7 +13,7 @@ from viewkeeper.algebra.counts import plain
 from viewkeeper.algebra.expressions import column
 from viewkeeper.algebra.relations import Bound, Relation, Scan, State, TopK
 from viewkeeper.algebra.schema import Column
-from viewkeeper.maintenance.top_k import SHORT, Buffer, buffer_of, buffered, maintain_buffer
+from viewkeeper.maintenance.top_k import CHANGED, SHORT, Buffer, buffer_of, buffered, maintain_buffer
 from viewkeeper.planning.steps import Compute, ReplaceMain
 from viewkeeper.sql.render import DUCKDB, render
 
@@ -54,16 +54,22 @@ class Model:
         assert isinstance(near, ReplaceMain)
         assert isinstance(far, ReplaceMain)
         self._keep("s__kept", kept.plan)
-        short = self.connection.sql(f"SELECT max({SHORT}) FROM s__kept").fetchall()[0][0]
+        flags = f"SELECT coalesce(max({SHORT}), 0), coalesce(max({CHANGED}), 0) FROM s__kept"
+        short, changed = self.connection.sql(flags).fetchall()[0]
         self.refills += short
+        before = self._rows("s__old")
         chosen = far.plan if short else near.plan
         assert chosen is not None
         self._keep("s__next", chosen)
+        assert changed or self._rows("s__next") == before
         self.connection.sql("CREATE OR REPLACE TABLE s__old AS FROM s__next")
 
     def shown(self, source: str) -> list[Row]:
         top = TopK(Scan(source, COLUMNS), ORDER, self.buffer.shown)
         return self.connection.sql(render(top, DUCKDB)).fetchall()
+
+    def _rows(self, name: str) -> list[tuple[object, ...]]:
+        return self.connection.sql(f"FROM {name} ORDER BY ALL").fetchall()
 
     def _table(self, name: str, columns: str, rows: Iterable[tuple[object, ...]]) -> None:
         self.connection.sql(f"CREATE OR REPLACE TABLE {name} ({columns})")
@@ -99,6 +105,13 @@ def test_the_input_is_read_again_only_when_the_spare_rows_are_used_up() -> None:
     model.apply([], [(30, 0), (17, 0), (16, 0)])
     assert model.refills == 1
     assert model.shown("s__old") == [(15, 0), (14, 0), (13, 0)]
+
+
+def test_a_change_behind_the_last_row_of_the_buffer_changes_nothing() -> None:
+    model = Model([(n, 0) for n in range(20)], Small(ORDER, 3))
+    model.apply([(2, 5)], [(4, 0)])
+    kept = model.connection.sql(f"SELECT max({CHANGED}), max({SHORT}) FROM s__kept").fetchall()
+    assert kept == [(0, 0)]
 
 
 def test_very_large_limits_keep_no_buffer() -> None:

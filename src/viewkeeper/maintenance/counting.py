@@ -26,7 +26,7 @@ from viewkeeper.algebra.relations import (
     Scan,
     State,
 )
-from viewkeeper.algebra.walk import nodes, rewrite
+from viewkeeper.algebra.walk import base_tables, nodes, rewrite
 from viewkeeper.delta.fresh_keys import FreshKeys, answered_by_changes
 from viewkeeper.delta.minimal import minimal
 from viewkeeper.delta.rules import delta
@@ -132,8 +132,14 @@ def _changed_stratum(
             summary = Reference(name, summary.columns)
         steps += append_summary(stratum, summary, changed, batch, only_from)
     if stratum is not view.top:
-        steps.append(_visible_change(stratum, work, batch, only_from))
+        steps.append(_visible_change(stratum, work, batch, only_from, _is_only_buffered(stratum, view)))
     return steps
+
+
+def _is_only_buffered(stratum: Stratum, view: View) -> bool:
+    """Whether all that reads a stratum is one buffer, which looks at its change once."""
+    readers = [one for one in view.strata if one.query is not None and stratum.name in base_tables(one.query)]
+    return len(readers) == 1 and readers[0].buffer is not None
 
 
 def _with_groups(keys: FreshKeys, stratum: Stratum, work: Reached) -> FreshKeys:
@@ -203,15 +209,20 @@ def _relevant(scan: Scan, condition: Scalar) -> Relation:
     return Filter(scan, rename_columns(condition, names))
 
 
-def _visible_change(stratum: Stratum, work: Reached, batch: Batch, only_from: tuple[str, ...]) -> Compute:
-    """What the strata above see of a stratum's change, net; groups that came or went are not looked up."""
+def _visible_change(
+    stratum: Stratum, work: Reached, batch: Batch, only_from: tuple[str, ...], inline: bool
+) -> Compute:
+    """What the strata above see of a stratum's change, net; groups that came or went are not looked up.
+
+    `inline`: it is part of the plan that reads it, and not a result of its own.
+    """
     assert stratum.state is not None
     aggregate = stratum.state.aggregate
     change = delta_of_whole_keys(aggregate, work.changed, batch.fresh)
     if change is None:
         change = Scan(stratum.name, bound_columns(aggregate.columns), State.DELTA)
     plan = weighted(Consolidate(_referring(bound(change, batch.counted), work.computed)))
-    return Compute(delta_name(stratum.name), plan, f"Δ({stratum.name})", counted=True, only_from=only_from)
+    return Compute(delta_name(stratum.name), plan, f"Δ({stratum.name})", not inline, only_from)
 
 
 def no_plan(view: View) -> Reason | None:

@@ -7,8 +7,9 @@ input's order, or all of it (`__complete`). With b its last row:
     buffer ← kept                       while it holds K rows or is complete
     buffer ← the first rows of R_new    when deletions left fewer than K
 
-So a batch reads the buffer and its own rows; the input is read only when the spare rows are used
-up. Rows that tie are ordered by all their columns, so that the answer is exact.
+So a batch reads the buffer and its own rows, and is done where none of them is among the first; the
+input is read only when the spare rows are used up. Rows that tie are ordered by all their columns, so that
+the answer is exact.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ from viewkeeper.algebra.schema import COUNT
 from viewkeeper.planning.steps import Compute, ReplaceMain, Step, flag
 
 COMPLETE = "__complete"
-SHORT = "__short"
-_STORED, _WHOLE, _PLACE, _LAST = "__stored", "__whole", "__place", "__last"
+SHORT, CHANGED = "__short", "__changed"
+_STORED, _WHOLE, _PLACE, _LAST, _STAYS = "__stored", "__whole", "__place", "__last", "__stays"
 LARGEST = 10_000
 """Limits above this keep no buffer."""
 
@@ -76,15 +77,17 @@ def maintain_buffer(
 ) -> list[Step]:
     """The steps that bring a buffer up to date; `refilled` is the buffer from all of R_new."""
     names = change.columns
-    kept = Reference(f"{name}__kept", (*names, COUNT, _WHOLE, SHORT))
-    rows = Filter(kept, exp.GT(this=column(COUNT), expression=literal(0)))
+    kept = Reference(f"{name}__kept", (*names, COUNT, _WHOLE, _STAYS, SHORT, CHANGED))
+    is_changed, is_short = (flag(kept.name, mark) for mark in (CHANGED, SHORT))
+    rows = Filter(kept, equal(column(_STAYS), literal(1)))
     copies = Expand(restricted_to(rows, (*names, _WHOLE, COUNT)))
     plan = buffered(buffer, copies, equal(column(_WHOLE), literal(1)))
+    found = _kept(name, buffer, change)
     return [
-        Compute(kept.name, _kept(name, buffer, change), "buffer ⊎ Δ", True, only_from, flags=(SHORT,)),
-        ReplaceMain(name, plan, "", "the first rows, from the buffer and the change", only_from),
-        ReplaceMain(name, plain(refilled), "", "the spare rows are used up", (flag(kept.name, SHORT),)),
-        Compute(f"{name}__delta", _change(name, names), f"Δ({name})", True, only_from),
+        Compute(kept.name, found, "buffer ⊎ Δ", True, only_from, flags=(SHORT, CHANGED)),
+        ReplaceMain(name, plan, "", "the first rows, from the buffer and the change", (is_changed,)),
+        ReplaceMain(name, plain(refilled), "", "the spare rows are used up", (is_short,)),
+        Compute(f"{name}__delta", _change(name, names), f"Δ({name})", True, (is_changed,)),
     ]
 
 
@@ -95,22 +98,27 @@ def _change(name: str, names: tuple[str, ...]) -> Relation:
 
 
 def _kept(name: str, buffer: Buffer, change: Relation) -> Relation:
-    """The candidates that stay, and a row of count 0 that says whether they are too few."""
+    """The candidates, which of them stay, whether these are too few, and whether they are other ones."""
     placed = _placed(name, buffer, change)
     stays = and_(
         exp.GT(this=column(COUNT), expression=literal(0)),
         exp.paren(or_(equal(column(_WHOLE), literal(1)), _before_last())),
     )
-    total = function("coalesce", function("sum", _when(stays, column(COUNT))), literal(0))
-    too_few = exp.LT(this=total, expression=literal(buffer.shown))
-    cut = exp.LT(this=function("min", column(_WHOLE)), expression=literal(1))
-    short = Aggregate(placed, (), (Named(SHORT, _flag(and_(too_few, cut))),))
-    names = (*change.columns, COUNT, _WHOLE)
-    rows = Project(Filter(placed, stays), (*same(names), Named(SHORT, literal(0))))
-    nothing = [Named(column_name, exp.null()) for column_name in change.columns]
-    zero = Named(COUNT, exp.cast(literal(0), "bigint"))
-    sentinel = Project(short, (*nothing, zero, Named(_WHOLE, literal(0)), *same((SHORT,))))
-    return UnionAll((rows, sentinel))
+    marked = Project(placed, (*same(placed.columns), Named(_STAYS, _flag(stays))))
+    is_kept = equal(column(_STAYS), literal(1))
+    was_kept = exp.GT(this=column(_STORED), expression=literal(0))
+    other = exp.NEQ(this=column(COUNT), expression=column(_STORED))
+    differs = and_(exp.paren(or_(is_kept, was_kept)), other)
+    over_all = (
+        Named("__left", _over(function("sum", _when(is_kept, column(COUNT))))),
+        Named(CHANGED, _over(function("max", _flag(differs)))),
+    )
+    left = function("coalesce", column("__left"), literal(0))
+    too_few = exp.LT(this=left, expression=literal(buffer.shown))
+    cut = exp.LT(this=column(_WHOLE), expression=literal(1))
+    names = (*change.columns, COUNT, _WHOLE, _STAYS)
+    short = Named(SHORT, _flag(and_(too_few, cut)))
+    return Project(Window(marked, (), over_all), (*same(names), short, *same((CHANGED,))))
 
 
 def _before_last() -> Scalar:
@@ -129,15 +137,15 @@ def _placed(name: str, buffer: Buffer, change: Relation) -> Relation:
     )
     totals = (
         Named(COUNT, function("sum", column(COUNT))),
-        Named(_STORED, function("max", column(_STORED))),
+        Named(_STORED, function("sum", column(_STORED))),
         Named(_WHOLE, function("min", column(_WHOLE))),
     )
     each = Aggregate(both, same(names), totals)
     place = Named(_PLACE, _over(exp.RowNumber(), total_order(buffer.order, names)))
     placed = Window(each, (), (place, Named("__all", _over(function("min", column(_WHOLE))))))
-    last = _over(function("max", _when(equal(column(_STORED), literal(1)), column(_PLACE))))
+    last = _over(function("max", _when(exp.GT(this=column(_STORED), expression=literal(0)), column(_PLACE))))
     beside = Window(placed, (), (Named(_LAST, last),))
-    outputs = (*same((*names, COUNT, _PLACE, _LAST)), Named(_WHOLE, column("__all")))
+    outputs = (*same((*names, COUNT, _STORED, _PLACE, _LAST)), Named(_WHOLE, column("__all")))
     return Project(beside, outputs)
 
 

@@ -155,5 +155,7 @@ def is_needed(step: Step, empty: frozenset[str]) -> bool:
             return True
         case ApplyDiffs():
             return bool(diffs_present(step, empty))
+        case Compute() if step.name in empty:
+            return False
         case Compute() | AppendLayer() | ReplaceMain() | MaintainFixpoint():
             return not step.only_from or not empty.issuperset(step.only_from)

@@ -100,6 +100,8 @@ class Execution:
                 self.frames[step.name] = self.frame(step.plan)
             case AppendLayer():
                 self._append(step)
+                if not self._layers(step.relation):
+                    self.empty.add(delta_name(step.relation))
             case ReplaceMain():
                 self.write_main(step.relation, self.query_of(step.plan, step.sql))
             case EvaluateFixpoint():
