@@ -55,6 +55,15 @@ QUERIES = (
     "SELECT c FROM orders WHERE v = (SELECT MAX(p) FROM items WHERE items.o = orders.o)",
     "SELECT x.c, y.p FROM orders x JOIN items y ON x.v = y.o",
     "SELECT o FROM orders EXCEPT SELECT o FROM items",
+    "SELECT o, COUNT(*) AS k, MIN(p) AS m FROM items WHERE p > 0 GROUP BY o",
+    """SELECT DISTINCT o, p FROM items
+       WHERE NOT EXISTS (SELECT 1 FROM orders WHERE orders.o = items.o AND v > 1)""",
+    "SELECT o, p, SUM(p) OVER (PARTITION BY o) AS s FROM items",
+    "SELECT o, c FROM orders UNION ALL SELECT o, p FROM items",
+    """SELECT t.x, orders.o, items.p FROM (SELECT 1 AS x UNION ALL SELECT 2) t
+       JOIN orders ON orders.c = t.x LEFT JOIN items ON items.o = orders.o AND items.p >= t.x""",
+    """SELECT orders.c, SUM(p) AS s FROM orders JOIN items ON orders.o = items.o
+       WHERE orders.o IN (SELECT o FROM items GROUP BY o HAVING SUM(p) > 2) GROUP BY orders.c""",
 )
 
 Row = tuple[int | None, ...]

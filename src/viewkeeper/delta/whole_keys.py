@@ -171,7 +171,7 @@ class _Local:
     def _signed_block(self, block: JoinBlock) -> Relation:
         """The signs of one changed input, which all others are joined with, the nearest first."""
         changed = [number for number, one in enumerate(block.inputs) if self.is_changed(one)]
-        first, *others = block.order(changed)
+        first, *others = block.order(sorted(changed, key=lambda number: not _hands_on(block.inputs[number])))
         change = self.signed(block.inputs[first])
         for number in others:
             change = block.join(change, self.unsigned(block.inputs[number]))
@@ -199,6 +199,15 @@ class _Local:
         bound = (*scan.bound, *(Bound(fresh(key.name, scan.columns), key) for key in more))
         changes = replace(scan, bound=bound, at=State.DELTA)
         return restricted_to(affected(Consolidate(changes), changes.columns), scan.columns)
+
+
+def _hands_on(rel: Relation) -> bool:
+    """Whether the rows of a query have the signs of its own input: a group would have to look them up."""
+    match rel:
+        case Filter() | Project() | Lateral():
+            return _hands_on(rel.child)
+        case _:
+            return isinstance(rel, Scan | Join | UnionAll)
 
 
 def _copies(held: Columns | None, copied: dict[str, str]) -> Columns | None:
