@@ -94,6 +94,8 @@ def maintained(view: View, batch: Batch, lattice: SummaryDeltas = NO_LATTICE) ->
             done = frozenset(relation for _, relation in stratum.relations)
             work = Reached(work.changed | done, work.computed | done)
         else:
+            if before is not None:  # its groups change with the definition too, not only with whole keys
+                batch = replace(batch, fresh=())
             steps += _changed_stratum(stratum, before, work, view, batch, lattice)
             batch = replace(batch, fresh=tuple(_with_groups(keys, stratum, work) for keys in batch.fresh))
             work = Reached(work.changed | {stratum.name}, work.computed | {stratum.name})
