@@ -25,7 +25,7 @@ from viewkeeper.algebra.relations import (
     UnionAll,
     Values,
 )
-from viewkeeper.algebra.schema import Column
+from viewkeeper.algebra.schema import UNKNOWN, Column
 
 
 def empty(columns: Iterable[str]) -> Values:
@@ -39,7 +39,7 @@ def is_empty(rel: Relation) -> bool:
 def bound_columns(names: Iterable[str], sources: Mapping[str, str] | None = None) -> tuple[Bound, ...]:
     """Columns of a stored relation whose types Spark alone knows; `sources` are their names in the store."""
     found = sources or {}
-    return tuple(Bound(name, Column(found.get(name, name), "unknown")) for name in names)
+    return tuple(Bound(name, Column(found.get(name, name), UNKNOWN)) for name in names)
 
 
 def filtered(rel: Relation, condition: Scalar) -> Relation:

@@ -68,6 +68,7 @@ from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.algebra.walk import children, with_children
 
 ONE = Named(COUNT, exp.cast(literal(1), "bigint"))
+ZERO = exp.cast(literal(0), "bigint")
 
 
 @cache
@@ -120,6 +121,10 @@ def weighted(rel: Relation) -> Relation:
         case Lateral():
             spread = Lateral(weighted(rel.child), rel.generator, rel.produced, rel.outer)
             return restricted_to(spread, (*rel.columns, COUNT))
+        case UnionAll(inputs=(Distinct(child=now), Negate(child=Distinct(child=UnionAll(inputs=was))))) if (
+            now == was[0] and rel.columns
+        ):
+            return _set_change(now, UnionAll(was[1:]))
         case UnionAll():
             return UnionAll(tuple(weighted(child) for child in rel.inputs))
         case Join(kind=JoinKind.SEMI | JoinKind.ANTI):
@@ -191,6 +196,37 @@ def _presence(rel: Relation) -> Relation:
     return restricted_to(alive, rel.columns)
 
 
+def _set_change(now: Relation, back: Relation) -> Relation:
+    """`set(now) − set(now ⊎ back)`: the rows whose counts became positive, and those whose did.
+
+    One grouping tells both: the bag is not computed a second time to see what it was.
+    """
+    names, before = now.columns, "__before"
+    here = weighted(now) if _slow_look_up(now) is None else _summed(now)
+    stays = Project(here, (*same((*names, COUNT)), Named(before, column(COUNT))))
+    gone = weighted(named_like(back, names))
+    taken = Project(gone, (*same(names), Named(COUNT, ZERO), Named(before, column(COUNT))))
+    sums = (Named(name, function("sum", column(name))) for name in (COUNT, before))
+    both = Aggregate(UnionAll((stays, taken)), same(names), tuple(sums))
+    change = exp.Sub(this=_is_positive(COUNT), expression=_is_positive(before))
+    turned = Project(both, (*same(names), Named(COUNT, exp.cast(change, "bigint"))))
+    return Filter(turned, exp.NEQ(this=column(COUNT), expression=literal(0)))
+
+
+def _is_positive(name: str) -> Scalar:
+    """1 where a count is more than zero, else 0."""
+    positive = exp.GT(this=column(name), expression=literal(0))
+    return exp.Case(ifs=[exp.If(this=positive, true=literal(1))], default=literal(0))
+
+
+def _slow_look_up(rel: Relation) -> tuple[Relation, Scalar, tuple[Named, ...]] | None:
+    """Looked-up rows, a condition that takes long to test, and what is asked of those that meet it."""
+    match rel:
+        case Project(child=Filter(child=Join(kind=JoinKind.SEMI) as found, condition=condition)):
+            return (found, condition, rel.outputs) if is_slow(condition) else None
+    return None
+
+
 def _summed(rel: Relation) -> Relation:
     """The rows of a counted bag, each once, with the sum of its counts.
 
@@ -200,10 +236,9 @@ def _summed(rel: Relation) -> Relation:
     if isinstance(rel, UnionAll) and any(isinstance(one, Negate) for one in rel.inputs):
         rows = UnionAll(tuple(weighted(one) if _is_taken(one) else _summed(one) for one in rel.inputs))
         return Aggregate(rows, same(rel.columns), (Named(COUNT, function("sum", column(COUNT))),))
-    match rel:
-        case Project(child=Filter(child=Join(kind=JoinKind.SEMI) as found, condition=condition)):
-            if is_slow(condition):
-                return _summed_where(found, condition, rel.outputs)
+    slow = _slow_look_up(rel)
+    if slow is not None:
+        return _summed_where(*slow)
     return Aggregate(weighted(rel), same(rel.columns), (Named(COUNT, function("sum", column(COUNT))),))
 
 

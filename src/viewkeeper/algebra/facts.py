@@ -36,7 +36,7 @@ from viewkeeper.algebra.relations import (
     Values,
     Window,
 )
-from viewkeeper.algebra.schema import TableSchema
+from viewkeeper.algebra.schema import UNKNOWN, TableSchema
 from viewkeeper.algebra.walk import nodes
 
 Schemas = Mapping[str, TableSchema]
@@ -251,6 +251,30 @@ def _projected(dependencies: Iterable[Dependency], outputs: tuple[Named, ...]) -
             of = frozenset(new[name] for name in used)
             kept |= {Dependency(of, output.name)} if output.name not in of else set()
     return kept
+
+
+def column_type(rel: Relation, name: str) -> str | None:
+    """The type of a column that is copied from a stored relation; None where that is not known."""
+    match rel:
+        case Scan():
+            found = next(one.source.type for one in rel.bound if one.name == name)
+            return None if found == UNKNOWN else found
+        case Project():
+            output = next(one for one in rel.outputs if one.name == name)
+            return column_type(rel.child, output.expr.name) if output.is_column else None
+        case Aggregate():
+            group = next((one for one in rel.keys if one.name == name and one.is_column), None)
+            return None if group is None else column_type(rel.child, group.expr.name)
+        case Filter() | Negate() | Consolidate() | Distinct() | Affected() | TopK() | Expand():
+            return column_type(rel.child, name)
+        case Lateral() | Window():
+            return column_type(rel.child, name) if name in rel.child.columns else None
+        case Join():
+            return column_type(rel.left if name in rel.left.columns else rel.right, name)
+        case Reference() | Values() | UnionAll() | Difference() | Intersection() | Fixpoint():
+            return None
+        case _:
+            assert_never(rel)
 
 
 def is_linear(rel: Relation) -> bool:

@@ -11,6 +11,10 @@ HIDDEN_PREFIX = "__"
 """Columns whose names start so are state of the engine; users neither see nor define them."""
 
 
+UNKNOWN = "unknown"
+"""The type of a column of which Spark alone knows it."""
+
+
 def is_hidden(name: str) -> bool:
     return name.startswith(HIDDEN_PREFIX)
 

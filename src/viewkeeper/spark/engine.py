@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
 from typing import Any
+from weakref import WeakSet
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,9 +17,10 @@ from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from viewkeeper.algebra.relations import Relation
+from viewkeeper.algebra.relations import Join, Relation
 from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.errors import InvalidSQL, MissingFile, ViewkeeperError, WrongType
+from viewkeeper.planning.in_place import is_in_one_place, met_in_place
 from viewkeeper.spark.arrow import has_plain_types, parquet_bytes, parquet_table
 from viewkeeper.spark.session import settings
 from viewkeeper.sql.render import SPARK, render, state_name
@@ -62,6 +64,7 @@ class Engine:
         self._results: list[str] = []
         self._keeping = 0
         self._held: dict[tuple[str, ...], DataFrame | None] = {}
+        self._in_one_task: WeakSet[DataFrame] = WeakSet()
 
     @contextmanager
     def keeping(self) -> Iterator[None]:
@@ -97,7 +100,7 @@ class Engine:
                 frame = self.spark.read.schema(ddl(columns)).parquet(*paths)
             except FAILURES as error:
                 raise translated(error) from error
-        return in_one_task(frame, sum(file.rows for file in files))
+        return self.in_one_task(frame, sum(file.rows for file in files))
 
     def few(self, relation: str, files: Iterable[DataFile], columns: Sequence[Column]) -> DataFrame:
         """The rows of some files; few are read once while intermediate results are kept, and Spark is handed
@@ -169,7 +172,11 @@ class Engine:
 
     def plan(self, rel: Relation, frames: Mapping[str, DataFrame]) -> DataFrame:
         """A plan with explicit counts; `frames` holds its leaves by the names that SQL gives them."""
-        return self.text(text_of(rel), frames)
+        here = frozenset(name for name, frame in frames.items() if frame in self._in_one_task)
+        frame = self.text(text_of(rel, met_in_place(rel, here)), frames)
+        if is_in_one_place(rel, here):
+            self._in_one_task.add(frame)
+        return frame
 
     def text(self, sql: str, frames: Mapping[str, DataFrame]) -> DataFrame:
         """SQL in which `slot(name)` stands for the DataFrame of that name; no view stays behind."""
@@ -270,16 +277,19 @@ class Engine:
         """A DataFrame of rows that are on the driver; no action. Spark would stop at an empty chunk."""
         with self.settings():
             frame = self.spark.createDataFrame(table.combine_chunks(), ddl(columns))
-        return in_one_task(frame, table.num_rows)
+        return self.in_one_task(frame, table.num_rows)
+
+    def in_one_task(self, frame: DataFrame, rows: int) -> DataFrame:
+        """The frame as one partition where it has few rows: joins and aggregates over it need no shuffle."""
+        if rows > ONE_TASK:
+            return frame
+        one = frame.coalesce(1)
+        self._in_one_task.add(one)
+        return one
 
     def count_action(self) -> None:
         with self._lock:
             self.actions += 1
-
-
-def in_one_task(frame: DataFrame, rows: int) -> DataFrame:
-    """The frame as one partition where it has few rows: joins and aggregates over it need no shuffle."""
-    return frame.coalesce(1) if rows <= ONE_TASK else frame
 
 
 def empty_frame(spark: SparkSession, columns: Sequence[Column]) -> DataFrame:
@@ -326,10 +336,10 @@ def _first_lines(text: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def text_of(rel: Relation) -> str:
+def text_of(rel: Relation, in_place: frozenset[Join] = frozenset()) -> str:
     """The SQL of a plan with explicit counts, in which slots stand for its leaves. The next refresh of a view
     mostly has the same plans."""
-    return render(rel, SPARK, lambda leaf: slot(state_name(leaf)), pretty=False)
+    return render(rel, SPARK, lambda leaf: slot(state_name(leaf)), pretty=False, in_place=in_place)
 
 
 def slot(name: str) -> str:

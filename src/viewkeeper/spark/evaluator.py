@@ -24,7 +24,7 @@ from viewkeeper.algebra.walk import scans
 from viewkeeper.maintenance.evaluator import Derivation, absent, before_absence, present
 from viewkeeper.maintenance.strata import references
 from viewkeeper.spark.arrow import arrow_type
-from viewkeeper.spark.engine import RESULTS, Engine, columns_of, text_of
+from viewkeeper.spark.engine import RESULTS, Engine, columns_of
 from viewkeeper.spark.read import Source
 from viewkeeper.sql.render import state_name
 from viewkeeper.storage.relation import DataFile
@@ -69,13 +69,14 @@ class Result:
 
 @dataclass(frozen=True)
 class _Query:
-    """A plan as text over the names of its leaves, with the columns of its result: alike in every round."""
+    """A plan, the names of its leaves, and the columns of its result with what makes them of their types:
+    alike in every round."""
 
-    text: str
+    plan: Relation
     scans: tuple[tuple[str, Scan], ...]
     references: tuple[str, ...]
     columns: tuple[Column, ...] = ()
-    is_void: bool = False
+    casts: tuple[str, ...] = ()
 
 
 @dataclass
@@ -129,7 +130,8 @@ class SparkEvaluator:
     def _asked(self, query: _Query) -> DataFrame:
         leaves = {name: self._leaf(name, scan) for name, scan in query.scans}
         named = {name: self._rows(name) for name in query.references}
-        return self.engine.text(query.text, {**leaves, **named})
+        frame = self.engine.plan(query.plan, {**leaves, **named})
+        return frame.selectExpr(*query.casts) if query.casts else frame
 
     def _leaf(self, name: str, scan: Scan) -> DataFrame:
         """A stored relation. One that has pending layers is merged once, for all rounds after the second."""
@@ -180,7 +182,7 @@ class SparkEvaluator:
             query, frame = self._typed(name, _query(of(derivation, self.prepared)))
             self.queries[id(derivation), form] = known = derivation, query
         query = known[1]
-        if query.is_void:
+        if is_empty(query.plan):
             return Result(query.columns)
         if frame is None:
             frame = self._asked(query)
@@ -204,9 +206,8 @@ class SparkEvaluator:
         typed = tuple(replace(column, type=wanted.get(column.name, column.type)) for column in found)
         if typed == found:
             return replace(query, columns=found), frame
-        casts = [f"CAST(`{column.name}` AS {column.type}) AS `{column.name}`" for column in typed]
-        text = f"SELECT {', '.join(casts)} FROM ({query.text})"
-        return replace(query, text=text, columns=typed), frame.selectExpr(*casts)
+        casts = tuple(f"CAST(`{column.name}` AS {column.type}) AS `{column.name}`" for column in typed)
+        return replace(query, columns=typed, casts=casts), frame.selectExpr(*casts)
 
     def _size(self, rel: Relation) -> int:
         """At most how many rows a plan compares with: those behind its leaves."""
@@ -232,9 +233,9 @@ class SparkEvaluator:
 
 
 def _query(explicit: Relation) -> _Query:
-    """A plan with explicit counts as text."""
+    """A plan with explicit counts."""
     leaves = {state_name(scan): scan for scan in scans(explicit)}
-    return _Query(text_of(explicit), tuple(leaves.items()), references(explicit), is_void=is_empty(explicit))
+    return _Query(explicit, tuple(leaves.items()), references(explicit))
 
 
 def _signed(derivation: Derivation, prepared: Lowering) -> Relation:

@@ -12,7 +12,7 @@ from viewkeeper.algebra.build import matching, restricted_to
 from viewkeeper.algebra.counts import weighted
 from viewkeeper.algebra.relations import Distinct, Negate, Reference, Relation, UnionAll
 from viewkeeper.algebra.schema import COUNT, Column, is_hidden
-from viewkeeper.spark.engine import ONE_TASK, Engine, counted, in_one_task
+from viewkeeper.spark.engine import ONE_TASK, Engine, counted
 from viewkeeper.storage import layers as merge
 from viewkeeper.storage.delta_log import main_files
 from viewkeeper.storage.footers import overlaps
@@ -179,7 +179,7 @@ class Reader:
         """A plan over main and layers; where they have few rows, their result is one partition too."""
         frame = self.engine.plan(plan, {name: source.frame for name, source in sources.items()})
         rows = sum(source.rows for source in sources.values())
-        return Source(in_one_task(frame, rows), rows, merged=True)
+        return Source(self.engine.in_one_task(frame, rows), rows, merged=True)
 
     def _identified_rows(self, state: RelationState, needed: frozenset[str] | None) -> Source:
         """Files cannot be left out by their ranges: a diff may set any column. Diffs that set columns which

@@ -12,7 +12,7 @@ The plan must have explicit counts (`algebra.counts`); signed nodes have no SQL.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -79,9 +79,10 @@ def render(
     dialect: str = SPARK,
     name_of: Callable[[Scan | Reference], str] = state_name,
     pretty: bool = True,
+    in_place: Container[Relation] = (),
 ) -> str:
-    """The SQL text of a plan with explicit counts."""
-    query = _Renderer(dialect, name_of).query(rel)
+    """The SQL text of a plan with explicit counts; joins that are `in_place` send neither input anywhere."""
+    query = _Renderer(dialect, name_of, in_place).query(rel)
     if dialect == DUCKDB:
         query.transform(_duckdb_names, copy=False)
     return query.sql(dialect=dialect, pretty=pretty, copy=False)
@@ -114,6 +115,7 @@ class _Block:
     joins: list[exp.Join] = field(default_factory=list)
     where: list[Scalar] = field(default_factory=list)
     laterals: list[exp.Lateral] = field(default_factory=list)
+    hashed: list[str] = field(default_factory=list)
 
     @property
     def is_single_source(self) -> bool:
@@ -124,9 +126,12 @@ class _Block:
 
 
 class _Renderer:
-    def __init__(self, dialect: str, name_of: Callable[[Scan | Reference], str]) -> None:
+    def __init__(
+        self, dialect: str, name_of: Callable[[Scan | Reference], str], in_place: Container[Relation]
+    ) -> None:
         self.dialect = dialect
         self.name_of = name_of
+        self.in_place = in_place
         self.aliases = 0
 
     def query(self, rel: Relation) -> exp.Query:
@@ -221,6 +226,9 @@ class _Renderer:
             select.append("laterals", lateral)
         if block.where:
             select.where(*[_tidy(part) for part in block.where], copy=False)
+        if block.hashed:
+            hint = exp.Anonymous(this="SHUFFLE_HASH", expressions=[_identifier(one) for one in block.hashed])
+            select.set("hint", exp.Hint(expressions=[hint]))
         return select
 
     def _join(self, join: Join) -> _Block:
@@ -243,6 +251,8 @@ class _Renderer:
         if self.dialect == DUCKDB and join.kind in (JoinKind.SEMI, JoinKind.ANTI):
             return self._exists(join, left, right, on)
         left.joins.append(_join_clause(right.source, side, kind, on))
+        if join in self.in_place:
+            left.hashed.append(right.source.alias)
         if join.kind not in (JoinKind.SEMI, JoinKind.ANTI):
             left.outputs.update(right.outputs)
         return left

@@ -1,0 +1,54 @@
+"""Which joins find both inputs in one place.
+
+A few thousand rows are read by one task. Where both inputs of a join are, Spark would still send one to the
+other, by a job of its own that takes longer than the join. Told to hash the right input where it is,
+it needs none, and the whole plan is one job:
+
+    Δlineitem ⋈ supplier ⋈ nation        two hash tables in the task that reads Δlineitem
+
+Values may be compared by any condition beside the equalities. Right and full outer joins are left to Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from viewkeeper.algebra.relations import Join, JoinKind, Reference, Relation, Scan, Values
+from viewkeeper.algebra.walk import children, nodes
+from viewkeeper.delta.equalities import equalities
+from viewkeeper.sql.render import state_name
+
+_KINDS = (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
+
+
+def is_in_one_place(plan: Relation, leaves: Container[str]) -> bool:
+    """Whether all that a plan reads is in one task; `leaves` are the relations that are, by their names."""
+    return plan in _in_one_place(plan, leaves)
+
+
+def met_in_place(plan: Relation, leaves: Container[str]) -> frozenset[Join]:
+    """The joins by equalities whose inputs are in one task."""
+    return frozenset(
+        node
+        for node in _in_one_place(plan, leaves)
+        if isinstance(node, Join) and node.kind in _KINDS and _has_keys(node)
+    )
+
+
+def _in_one_place(plan: Relation, leaves: Container[str]) -> set[Relation]:
+    found: set[Relation] = set()
+    for node in nodes(plan):
+        match node:
+            case Scan() | Reference():
+                is_here = state_name(node) in leaves
+            case Values():
+                is_here = True
+            case _:
+                is_here = found.issuperset(children(node))
+        if is_here:
+            found.add(node)
+    return found
+
+
+def _has_keys(join: Join) -> bool:
+    return bool(equalities(join.on, join.left.columns, join.right.columns))
