@@ -26,6 +26,7 @@ from viewkeeper.algebra.expressions import Named, column, same
 from viewkeeper.algebra.relations import (
     Affected,
     Aggregate,
+    Bound,
     Consolidate,
     Definition,
     Filter,
@@ -210,3 +211,38 @@ def test_group_by_constant_is_not_pushed_below_a_global_aggregate() -> None:
         Aggregate(LINES, (), (named("count(*)", "n"),)), (Named("x", exp.convert(1)), *same(("n",)))
     )
     assert semi_joined(restrict(one, keys("k"), {"x": "i_id"})) == ["Aggregate"]
+
+
+def turns_keys(change: Relation) -> bool:
+    """Whether a semi-join's delta is a join with the keys that came and went."""
+    return any(isinstance(node, Join) and node.kind is JoinKind.INNER for node in nodes(change))
+
+
+@pytest.mark.parametrize(
+    ("on", "changed", "is_by_keys"),
+    [
+        ("o_id = l_order", "lines", True),
+        ("o_id = l_order AND l_price > 5", "lines", True),
+        ("o_id = l_order AND o_id = l_item", "lines", True),
+        ("o_id = l_order", "orders lines", False),
+        ("o_id = l_order AND o_customer < l_item", "lines", False),
+        ("o_id = l_order OR l_order IS NULL", "lines", False),
+        ("o_id + 1 = l_order", "lines", False),
+    ],
+)
+def test_keys_turn_where_columns_of_one_type_are_equated(on: str, changed: str, is_by_keys: bool) -> None:
+    view = Join(ORDERS, LINES, JoinKind.SEMI, sql(on))
+    assert turns_keys(delta(view, frozenset(changed.split()))) is is_by_keys
+
+
+def test_keys_of_other_types_do_not_turn() -> None:
+    """As text, 1 and 01 are two keys that one number is equal to."""
+    text = tuple(Bound(item.name, replace(item.source, type="string")) for item in LINES.bound)
+    view = Join(ORDERS, replace(LINES, bound=text), JoinKind.SEMI, sql("o_id = l_order"))
+    assert not turns_keys(delta(view, frozenset({"lines"})))
+
+
+def test_what_a_set_gained_and_lost_is_told_by_one_grouping() -> None:
+    view = Join(ORDERS, LINES, JoinKind.ANTI, sql("o_id = l_order"))
+    explicit = weighted(delta(view, frozenset({"lines"})))
+    assert [type(node) for node in nodes(explicit)].count(Aggregate) == 1

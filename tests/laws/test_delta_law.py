@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlglot import exp
+from sqlglot import exp, parse_one
 
 from tests.laws.databases import History, histories
 from tests.laws.harness import difference, load, rows_of, scan, start, value
@@ -56,6 +56,20 @@ def test_the_law_holds_where_partners_are_searched_for_a_pattern(
     pattern = exp.Like(this=column("s"), expression=literal("%x%"))
     on = conjunction([equal(column("c"), column("a")), pattern])
     assert_law(Join(scan("s"), scan("r", counted), kind, on), start(history))
+
+
+@cases(120)
+@given(
+    st.sampled_from((JoinKind.SEMI, JoinKind.ANTI)),
+    st.sampled_from(("c = a", "c = a AND b > 0", "c = a AND c = b", "c <=> a", "d = a", "c = a AND c < b")),
+    st.booleans(),
+    histories(),
+)
+def test_the_law_holds_for_keys_of_one_type_of_several_and_beside_conditions(
+    kind: JoinKind, on: str, counted: bool, history: History
+) -> None:
+    condition = parse_one(on, dialect="spark")
+    assert_law(Join(scan("s"), scan("r", counted), kind, condition), start(history))
 
 
 @cases(120)

@@ -42,18 +42,18 @@ class JoinBlock:
         return next((number for number in near if number in preferred), (near or others)[0])
 
     def _is_connected(self, columns: Sequence[str], other: Relation) -> bool:
-        on = conjunction(self._decidable(columns, other.columns))
-        return bool(equalities(on, columns, other.columns))
+        return bool(equalities(self.between(columns, other.columns), columns, other.columns))
 
     def join(self, few: Relation, other: Relation) -> Relation:
         """The few rows joined with an input, on every condition that becomes decidable."""
-        on = conjunction(self._decidable(few.columns, other.columns))
+        on = self.between(few.columns, other.columns)
         return joined(few, partners_of_left(other, few, on), JoinKind.INNER, on)
 
-    def _decidable(self, some: Sequence[str], others: Sequence[str]) -> list[Scalar]:
+    def between(self, some: Sequence[str], others: Sequence[str]) -> Scalar:
+        """The conditions that become decidable when the others come to the columns that are there."""
         before, more = set(some), set(others)
         used = ((part, columns_of(part)) for part in self.conditions)
-        return [part for part, names in used if names & more and names <= before | more]
+        return conjunction(part for part, names in used if names & more and names <= before | more)
 
 
 def join_block(join: Join) -> JoinBlock:

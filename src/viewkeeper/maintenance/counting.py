@@ -34,6 +34,7 @@ from viewkeeper.delta.states import old
 from viewkeeper.delta.summary_delta import summary_delta
 from viewkeeper.delta.whole_keys import delta_of_whole_keys, key_column
 from viewkeeper.maintenance.aggregates import append_summary
+from viewkeeper.maintenance.join_order import small_first
 from viewkeeper.maintenance.recursive_strata import maintain_fixpoint
 from viewkeeper.maintenance.strategy import Batch, Reached, Stratum, View, bound
 from viewkeeper.maintenance.top_k import buffered, maintain_buffer
@@ -183,7 +184,7 @@ def stratum_delta(
     """
     filters = batch.relevance if is_linear(query) else {}
     change = answered_by_changes(delta(query, changed, batch.fresh), batch.fresh)
-    return _referring(bound(change, batch.counted), computed, filters)
+    return _referring(bound(small_first(change, batch.sizes), batch.counted), computed, filters)
 
 
 def _referring(

@@ -1,0 +1,63 @@
+"""Joins whose inputs are in one task send nothing; what reads a large relation is left to Spark."""
+
+from __future__ import annotations
+
+import pytest
+
+from viewkeeper.algebra.counts import plain
+from viewkeeper.algebra.relations import Join, Relation
+from viewkeeper.algebra.schema import Column, TableSchema
+from viewkeeper.planning.in_place import is_in_one_place, met_in_place
+from viewkeeper.sql.catalog import StaticCatalog
+from viewkeeper.sql.parse import parse_view
+from viewkeeper.sql.render import render
+
+TABLES = StaticCatalog(
+    tuple(TableSchema(name, (Column("k", "int"), Column(name + "v", "int"))) for name in ("a", "b", "c"))
+)
+FIRST = "SELECT a.av, b.bv FROM a JOIN b ON a.k = b.k"
+SECOND = "SELECT a.av FROM a JOIN b ON a.k = b.k JOIN c ON a.k = c.k"
+
+
+def query(text: str) -> Relation:
+    found = parse_view(text, TABLES).relation
+    assert found is not None
+    return plain(found)
+
+
+def test_a_join_of_two_small_relations_is_made_where_they_are() -> None:
+    plan = query(FIRST)
+    [join] = met_in_place(plan, {"a", "b"})
+    assert isinstance(join, Join)
+    assert is_in_one_place(plan, {"a", "b"})
+    assert render(plan, pretty=False, in_place={join}).startswith("SELECT /*+ SHUFFLE_HASH(b_2) */")
+
+
+def test_a_join_with_a_large_relation_is_left_to_spark() -> None:
+    plan = query(FIRST)
+    assert not met_in_place(plan, {"a"})
+    assert not is_in_one_place(plan, {"a"})
+    assert "/*+" not in render(plan, pretty=False)
+
+
+def test_of_a_chain_the_joins_before_the_large_relation_are_made_in_place() -> None:
+    plan = query(SECOND)
+    found = met_in_place(plan, {"a", "b"})
+    assert len(found) == 1
+    assert len(met_in_place(plan, {"a", "b", "c"})) == 2
+    text = render(plan, pretty=False, in_place=met_in_place(plan, {"a", "b", "c"}))
+    assert "SHUFFLE_HASH(b_2, c_3)" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "is_met"),
+    [
+        ("SELECT a.av FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k AND b.bv > a.av)", True),
+        ("SELECT a.av FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.k = a.k)", True),
+        ("SELECT a.av, b.bv FROM a LEFT JOIN b ON a.k = b.k", True),
+        ("SELECT a.av, b.bv FROM a FULL JOIN b ON a.k = b.k", False),
+        ("SELECT a.av, b.bv FROM a JOIN b ON a.k < b.k", False),
+    ],
+)
+def test_equalities_are_needed_and_full_joins_are_left_alone(text: str, is_met: bool) -> None:
+    assert bool(met_in_place(query(text), {"a", "b"})) is is_met
