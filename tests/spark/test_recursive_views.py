@@ -8,6 +8,9 @@ import pytest
 
 import viewkeeper as vk
 from viewkeeper import errors
+from viewkeeper.spark import engine, read
+from viewkeeper.spark.read import Reader, Source
+from viewkeeper.storage.relation import RelationState
 
 CYCLE = [(1, 2), (2, 3), (3, 1), (3, 4), (3, 4), (5, 5)]
 CLOSURE = """WITH RECURSIVE path(x, y) AS (SELECT s, t FROM edge UNION
@@ -51,16 +54,20 @@ def graph(warehouse: vk.Warehouse) -> vk.Warehouse:
     return warehouse
 
 
-def test_closure_through_inserts_and_deletes(graph: vk.Warehouse) -> None:
+BATCHES: list[tuple[list[tuple[int, int]], list[tuple[int, int]]]] = [
+    ([(3, 4)], []),  # one copy of two: nothing is lost
+    ([(2, 3)], []),  # an edge of the cycle
+    ([(3, 4)], [(1, 4)]),  # the only way there, and another one
+    ([], [(4, 5), (4, 2)]),
+    ([(1, 2)], [(2, 6), (6, 1)]),
+]
+
+
+def changed_step_by_step(graph: vk.Warehouse) -> None:
     graph.create_view("path", CLOSURE + "SELECT x, y FROM path")
     edges = list(CYCLE)
     assert rows(graph, "path") == closure(edges)
-    for gone, new in (
-        ([(3, 4)], []),  # one copy of two: nothing is lost
-        ([(2, 3)], []),  # an edge of the cycle
-        ([(3, 4)], [(1, 4)]),  # the only way there, and another one
-        ([], [(4, 5), (4, 2)]),
-    ):
+    for gone, new in BATCHES:
         with graph.transaction() as change:
             if gone:
                 change.delete("edge", gone)
@@ -72,6 +79,27 @@ def test_closure_through_inserts_and_deletes(graph: vk.Warehouse) -> None:
         assert refreshed(graph) == ["dred"]
         assert rows(graph, "path") == closure(edges)
     assert graph.verify("path")
+
+
+def test_closure_through_inserts_and_deletes(graph: vk.Warehouse) -> None:
+    changed_step_by_step(graph)
+
+
+def test_a_large_closure_is_looked_up_in_pieces(graph: vk.Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is stored, and what layers did to it since, are looked at each by itself."""
+    found = []
+
+    def watched(reader: Reader, state: RelationState) -> tuple[Source, Source] | None:
+        pieces = in_pieces(reader, state)
+        found.append(pieces is not None)
+        return pieces
+
+    in_pieces = Reader.pieces
+    monkeypatch.setattr(Reader, "pieces", watched)
+    for module in (engine, read):
+        monkeypatch.setattr(module, "ONE_TASK", 0)
+    changed_step_by_step(graph)
+    assert any(found)
 
 
 def test_strata_above_a_recursion(graph: vk.Warehouse) -> None:

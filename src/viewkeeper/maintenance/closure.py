@@ -116,7 +116,7 @@ class Closure:
             stratum.after({name: union_all((near, back), columns)}),
             frontiers(REDERIVED, stratum.definitions),
         )
-        left = absent(_from(stratum.stored[name], gone), gone)
+        left = absent(before_absence(stratum.stored[name], lambda path: _from(path, gone)), gone)
         return Loop(
             REDERIVED,
             {name: Derivation(union_all(by_edges, columns))},

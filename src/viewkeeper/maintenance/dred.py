@@ -18,7 +18,7 @@ from viewkeeper.algebra.build import empty
 from viewkeeper.algebra.relations import Definition, Fixpoint, Relation
 from viewkeeper.errors import Diverged
 from viewkeeper.maintenance.changes import Changes, SetDelta, Subgoals
-from viewkeeper.maintenance.closure import closure
+from viewkeeper.maintenance.closure import Closure, closure
 from viewkeeper.maintenance.dred_phases import OVERDELETED, PHASES, Stratum
 from viewkeeper.maintenance.evaluator import Run, absent
 from viewkeeper.maintenance.seminaive import Loop, saturate, total, totals
@@ -88,7 +88,10 @@ def loops(
 
 
 def _maintain_stratum(stratum: Stratum, run: Run, enough: int | None) -> Maintained | Abandoned:
-    phases = closure(stratum) or stratum
+    phases: Closure | Stratum = stratum
+    if closure(stratum) is not None:  # it looks up few rows at a time, and in each piece by itself
+        stratum = stratum.in_pieces(run.pieces)
+        phases = closure(stratum) or stratum
     overdeleted = _saturated(phases.overdelete(), run, enough)
     if enough is not None and overdeleted > enough:
         run.evaluator.drop(_temporary(stratum, OVERDELETED))

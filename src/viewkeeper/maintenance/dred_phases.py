@@ -11,7 +11,7 @@ insert (Definition 6.1). A dropped rule starts overdeletion with all that it der
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from viewkeeper.algebra.build import is_empty, union_all
 from viewkeeper.algebra.relations import Definition, Relation
@@ -43,6 +43,10 @@ class Stratum:
     @property
     def stored(self) -> dict[str, Relation]:
         return {definition.name: self.subgoals.stored[definition.name] for definition in self.definitions}
+
+    def in_pieces(self, pieces: Mapping[str, Relation]) -> Stratum:
+        """The same, what is stored of it read in pieces where they are known."""
+        return replace(self, subgoals=replace(self.subgoals, stored={**self.subgoals.stored, **pieces}))
 
     def rules(self, name: str) -> tuple[Rule, ...]:
         """The rules from now on."""

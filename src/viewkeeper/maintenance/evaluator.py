@@ -7,7 +7,7 @@ loop is one `evaluate`, and an `append` and a `move` per definition; only `evalu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Protocol
 
@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from viewkeeper.algebra.build import is_empty, joined, named_like
 from viewkeeper.algebra.expressions import null_safe_match
-from viewkeeper.algebra.relations import Distinct, Filter, Join, JoinKind, Relation
+from viewkeeper.algebra.relations import Distinct, Filter, Join, JoinKind, Relation, UnionAll
 
 ITERATION_LIMIT = 1000
 
@@ -84,11 +84,15 @@ def _silent(line: str) -> None:
 
 @dataclass(frozen=True)
 class Run:
-    """Where loops run: the evaluator, the limit on rounds, and who hears of each round."""
+    """Where loops run: the evaluator, the limit on rounds, and who hears of each round.
+
+    `pieces` are stored definitions as they are stored: what is left of an older state, and what is new since.
+    """
 
     evaluator: Evaluator
     limit: int = ITERATION_LIMIT
     progress: Callable[[str], None] = _silent
+    pieces: Mapping[str, Relation] = field(default_factory=dict)
 
 
 def nothing_like(rel: Relation) -> Relation:
@@ -107,9 +111,13 @@ def present(rel: Relation, known: Relation) -> Relation:
 
 
 def before_absence(rel: Relation, restricted: Callable[[Relation], Relation]) -> Relation:
-    """`restricted(rel)`, where that is a choice of rows: they are chosen before others are taken out."""
+    """`restricted(rel)`, where that is a choice of rows: they are chosen from each piece, before others
+    are taken out."""
     if isinstance(rel, Join) and rel.kind is JoinKind.ANTI:
         return replace(rel, left=before_absence(rel.left, restricted))
+    if isinstance(rel, UnionAll):
+        pieces = (named_like(piece, rel.columns) for piece in rel.inputs)
+        return UnionAll(tuple(before_absence(piece, restricted) for piece in pieces))
     return restricted(rel)
 
 

@@ -80,7 +80,7 @@ def stored_names(fixpoint: Fixpoint, name: str) -> tuple[str, ...]:
     return columns if fixpoint.distinct else (*columns, LEVEL)
 
 
-def stored_rows(fixpoint: Fixpoint, relations: tuple[tuple[str, str], ...]) -> dict[str, Relation]:
+def stored_rows(fixpoint: Fixpoint, relations: tuple[tuple[str, str], ...]) -> dict[str, Scan]:
     """The definitions' rows before the change."""
     return {
         name: Scan(relation, bound_columns(stored_names(fixpoint, name)), State.OLD)

@@ -99,15 +99,14 @@ class Engine:
             return self.empty(columns)
         self._check_sizes(relation, files)
         paths = tuple(self.folder.address(join(relation, file.path)) for file in files)
-        return self._opened(ddl(columns), paths, sum(file.rows for file in files))
+        return self.in_one_task(self._opened(ddl(columns), paths), sum(file.rows for file in files))
 
-    def _open(self, schema: str, paths: tuple[str, ...], rows: int) -> DataFrame:
+    def _open(self, schema: str, paths: tuple[str, ...]) -> DataFrame:
         with self.settings():
             try:
-                frame = self.spark.read.schema(schema).parquet(*paths)
+                return self.spark.read.schema(schema).parquet(*paths)
             except FAILURES as error:
                 raise translated(error) from error
-        return self.in_one_task(frame, rows)
 
     def few(self, relation: str, files: Iterable[DataFile], columns: Sequence[Column]) -> DataFrame:
         """The rows of some files; few are read once while intermediate results are kept, and Spark is handed

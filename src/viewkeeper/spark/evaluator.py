@@ -17,8 +17,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from viewkeeper.algebra.build import is_empty
-from viewkeeper.algebra.counts import consolidated, plain, weighted
-from viewkeeper.algebra.relations import Distinct, Reference, Relation, Scan
+from viewkeeper.algebra.counts import ONE, consolidated, plain, weighted
+from viewkeeper.algebra.expressions import same
+from viewkeeper.algebra.relations import Distinct, Project, Reference, Relation, Scan
 from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.algebra.walk import scans
 from viewkeeper.maintenance.evaluator import Derivation, absent, before_absence, present
@@ -127,6 +128,19 @@ class SparkEvaluator:
         """The DataFrame of a plan with explicit counts."""
         return self._asked(_query(explicit))
 
+    def on_driver(self, explicit: Relation) -> pa.Table | None:
+        """The rows of a plan that just counts those of a result, where the driver has them as they are
+        stored."""
+        if not isinstance(explicit, Project) or not isinstance(explicit.child, Reference):
+            return None
+        result = self.results.get(explicit.child.name)
+        if result is None or result.files or explicit.outputs != (*same(explicit.child.columns), ONE):
+            return None
+        table, types = result.local, [_driver_type(column) for column in result.columns]
+        if table is None or table.schema.types != types:
+            return None
+        return table.append_column(COUNT, pa.repeat(pa.scalar(1, pa.int64()), table.num_rows))
+
     def _asked(self, query: _Query) -> DataFrame:
         leaves = {name: self._leaf(name, scan) for name, scan in query.scans}
         named = {name: self._rows(name) for name in query.references}
@@ -186,7 +200,7 @@ class SparkEvaluator:
             return Result(query.columns)
         if frame is None:
             frame = self._asked(query)
-        if not self.is_large and all(_is_local(column) for column in query.columns):
+        if not self.is_large and all(_driver_type(column) is not None for column in query.columns):
             table = self.engine.collected(frame, FETCHED + 1)
             if table.num_rows <= SMALL:
                 return Result(query.columns, local=table)
@@ -251,6 +265,6 @@ def _candidates(derivation: Derivation, prepared: Lowering) -> Relation:
     return plain(rows if derivation.is_set else Distinct(rows))
 
 
-def _is_local(column: Column) -> bool:
-    """Whether values of the type pass to the driver and back unchanged."""
-    return arrow_type(column.type) is not None and not column.type.startswith("timestamp")
+def _driver_type(column: Column) -> pa.DataType | None:
+    """The type of values on the driver, where they pass to it and back unchanged."""
+    return None if column.type.startswith("timestamp") else arrow_type(column.type)

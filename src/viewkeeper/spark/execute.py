@@ -219,9 +219,13 @@ class Execution:
         if place not in self.sources:
             source = self._open(scan, columns)
             self.sources[place] = source
-            self.rows_read += source.rows
-            self.reads[name] = self.reads.get(name, 0) + source.rows
+            self.note_read(name, source.rows)
         return self.sources[place]
+
+    def note_read(self, name: str, rows: int) -> None:
+        """Rows of files that were opened, for the report."""
+        self.rows_read += rows
+        self.reads[name] = self.reads.get(name, 0) + rows
 
     def _open(self, scan: Scan, columns: frozenset[str] | None) -> Source:
         reader, new = Reader(self.engine), self.draft.relations[scan.table]
@@ -285,12 +289,21 @@ class Execution:
     def write_change(self, relation: str, frame: DataFrame, is_set: bool = False) -> None:
         """Appends signed rows to a bag and keeps them as its change; of a set, no row has a second copy."""
         state = self.draft.relations[relation]
-        columns = _layer_schema(state, frame.columns)
-        files = self.engine.write(_cast(frame, columns), state.folder, self.expected)
+        rows = _cast(frame, _layer_schema(state, frame.columns))
+        self._changed(relation, self.engine.write(rows, state.folder, self.expected), is_set)
+
+    def write_rows(self, relation: str, table: pa.Table, is_set: bool = False) -> None:
+        """The same with rows that are on the driver, in the types that are stored."""
+        state = self.draft.relations[relation]
+        ordered = table.select([column.name for column in _layer_schema(state, table.column_names)])
+        self._changed(relation, self.engine.write_table(ordered, state.folder), is_set)
+
+    def _changed(self, relation: str, files: tuple[DataFile, ...], is_set: bool) -> None:
+        state = self.draft.relations[relation]
         self.draft.append(relation, files, last_copies=is_set)
         self.rows_written += sum(file.rows for file in files)
         self._forget(relation)
-        self.frames[delta_name(relation)] = self.engine.files(state.folder, files, columns)
+        self.frames[delta_name(relation)] = self.engine.files(state.folder, files, counted(state.columns))
         if not files:
             self.empty.add(delta_name(relation))
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from viewkeeper.algebra.build import is_empty, minus, restricted_to
 from viewkeeper.algebra.counts import plain, weighted
-from viewkeeper.algebra.relations import Fixpoint, Reference, Relation, Scan, State
-from viewkeeper.algebra.schema import Column
+from viewkeeper.algebra.relations import Bound, Fixpoint, Reference, Relation, Scan, State
+from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.algebra.walk import rewrite, scans
 from viewkeeper.maintenance.changes import Changes, SetDelta
 from viewkeeper.maintenance.dred import Abandoned, maintain
@@ -21,7 +21,10 @@ from viewkeeper.maintenance.strategy import bound
 from viewkeeper.planning.steps import EvaluateFixpoint, MaintainFixpoint, delta_name
 from viewkeeper.spark.engine import columns_of
 from viewkeeper.spark.evaluator import SMALL, SparkEvaluator
+from viewkeeper.spark.read import Reader, Source
+from viewkeeper.sql.render import state_name
 from viewkeeper.storage.changes import net_effect
+from viewkeeper.storage.layers import bag_in_turn
 
 if TYPE_CHECKING:
     from viewkeeper.spark.execute import Execution
@@ -45,6 +48,8 @@ def run_maintenance(execution: Execution, step: MaintainFixpoint) -> None:
     for name, relation in step.relations:
         if is_empty(changed[name]):
             execution.mark_unchanged(relation)
+        elif (rows := recursion.evaluator.on_driver(changed[name])) is not None:
+            execution.write_rows(relation, rows, is_set=step.fixpoint.distinct)
         else:
             frame = recursion.evaluator.frame(changed[name])
             execution.write_change(relation, frame, is_set=step.fixpoint.distinct)
@@ -66,6 +71,15 @@ def without_recursion(execution: Execution, rel: Relation, counted: frozenset[st
 
 
 @dataclass
+class _Piece:
+    """A part of a stored definition, under whose name it is reported, and whether it was read."""
+
+    of: str
+    source: Source
+    is_read: bool = False
+
+
+@dataclass
 class _Recursion:
     execution: Execution
     step: EvaluateFixpoint | MaintainFixpoint
@@ -73,17 +87,46 @@ class _Recursion:
     def __post_init__(self) -> None:
         relations = self.execution.draft.relations
         self.computed = self.step.computed if isinstance(self.step, MaintainFixpoint) else frozenset[str]()
+        self.stored = stored_rows(self.step.fixpoint, self.step.relations)
+        self.pieces: dict[str, _Piece] = {}
         self.evaluator = SparkEvaluator(
             self.execution.engine,
-            self.execution.source,
-            self.execution.size,
+            self._source,
+            self._size,
             {name: relations[relation].columns for name, relation in self.step.relations} or self._types(),
             self._prepared,
             self.execution.frames,
             is_large=isinstance(self.step, EvaluateFixpoint) and self._input_rows() > SMALL,
         )
-        self.run = Run(self.evaluator, self.step.limit, self.execution.progress)
-        self.stored = stored_rows(self.step.fixpoint, self.step.relations)
+        found = {name: self._in_pieces(scan) for name, scan in self.stored.items()}
+        pieces = {name: rel for name, rel in found.items() if rel is not None}
+        self.run = Run(self.evaluator, self.step.limit, self.execution.progress, pieces)
+
+    def _in_pieces(self, stored: Scan) -> Relation | None:
+        """A stored definition as main and what came over it, each a relation of its own to the evaluator."""
+        state = self.execution.old.get(stored.table, self.execution.draft.relations[stored.table])
+        found = Reader(self.execution.engine).pieces(state) if stored.columns == state.names else None
+        if found is None:
+            return None
+        names = f"{stored.table}__main", f"{stored.table}__laid"
+        self.pieces |= {n: _Piece(state_name(stored), source) for n, source in zip(names, found, strict=True)}
+        main = replace(stored, table=names[0], at=State.NEW)
+        count = Bound(COUNT, Column(COUNT, "bigint", nullable=False))
+        laid = replace(main, table=names[1], bound=(*main.bound, count))
+        return bag_in_turn(main, [(laid, True)], state.key)
+
+    def _source(self, scan: Scan) -> Source:
+        piece = self.pieces.get(scan.table)
+        if piece is None:
+            return self.execution.source(scan)
+        if not piece.is_read:
+            piece.is_read = True
+            self.execution.note_read(piece.of, piece.source.rows)
+        return piece.source
+
+    def _size(self, scan: Scan) -> int:
+        piece = self.pieces.get(scan.table)
+        return self.execution.size(scan) if piece is None else piece.source.rows
 
     def _prepared(self, rel: Relation) -> Relation:
         """Counts where stored rows carry them, and changes that were computed read from there."""
@@ -152,5 +195,5 @@ class _Recursion:
     def _enough(self, step: MaintainFixpoint) -> int | None:
         if step.share is None:
             return None
-        stored = sum(self.execution.size(rel) for rel in self.stored.values() if isinstance(rel, Scan))
+        stored = sum(self.execution.size(scan) for scan in self.stored.values())
         return max(FEW, int(step.share * stored))

@@ -145,14 +145,14 @@ class Reader:
     def _bag_rows(self, state: RelationState, ranges: Ranges | None) -> Source:
         if not state.has_pending_deletes:
             return self._inserted_rows(state, ranges)
-        main = self._main(state, ranges)
-        is_small = main.rows + state.overlay_rows <= ONE_TASK
-        laid = None if is_small or ranges else self._laid(state)
-        if laid is not None:
-            plan = merge.bag_in_turn(
-                _leaf("main", state.names), [(_leaf("layers", (*state.names, COUNT)), True)], state.key
-            )
+        pieces = None if ranges else self.pieces(state)
+        if pieces is not None:
+            leaves = _leaf("main", state.names), _leaf("layers", (*state.names, COUNT))
+            plan = merge.bag_in_turn(leaves[0], [(leaves[1], True)], state.key)
+            main, laid = pieces
             return replace(self._merged(plan, {"main": main, "layers": laid}), merged=False)
+        main = self._main(state, ranges)
+        is_small = _is_small(state)
         groups = [(layer,) for layer in state.overlay] if _in_turn(state, is_small) else [state.overlay]
         sources = {
             f"layers{number}": self._layers(state, group, counted(state.columns), ranges)
@@ -160,6 +160,14 @@ class Reader:
         }
         plan = _bag_plan(state, [_leaf(name, (*state.names, COUNT)) for name in sources], is_small)
         return self._merged(plan, {"main": main, **sources})
+
+    def pieces(self, state: RelationState) -> tuple[Source, Source] | None:
+        """Main, and what layers of few rows did to it, laid over each other by the driver; None where a bag
+        is merged in another way, or needs no merging."""
+        if state.merge is not None or not state.has_pending_deletes or _is_small(state):
+            return None
+        laid = self._laid(state)
+        return None if laid is None else (self._main(state, None), laid)
 
     def _inserted_rows(self, state: RelationState, ranges: Ranges | None) -> Source:
         """A bag whose layers only insert is all of its files, those of main and of layers alike: a row of a
@@ -282,6 +290,10 @@ def _whole_plan(state: RelationState, spec: MergeSpec, columns: tuple[Column, ..
 def _replaces_all(layer: Layer) -> bool:
     """Whether every row of a layer replaces, as its footers tell: folded layers may be mixed."""
     return all(file.ranges.get(merge.REPLACES, (False, False))[0] for file in layer.files)
+
+
+def _is_small(state: RelationState) -> bool:
+    return state.main_rows + state.overlay_rows <= ONE_TASK
 
 
 def _in_turn(state: RelationState, is_small: bool) -> bool:
