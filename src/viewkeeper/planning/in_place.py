@@ -1,10 +1,12 @@
 """Which joins find both inputs in one place.
 
 A few thousand rows are read by one task. Where both inputs of a join are, Spark would still send one to the
-other, by a job of its own that takes longer than the join. Told to hash the right input where it is,
+other, by a job of its own that takes longer than the join. Told to sort both where they are and merge them,
 it needs none, and the whole plan is one job:
 
-    Δlineitem ⋈ supplier ⋈ nation        two hash tables in the task that reads Δlineitem
+    Δlineitem ⋈ supplier ⋈ nation        in the task that reads Δlineitem
+
+Hash tables would be a little faster, but hold on to their memory; what is sorted can be spilled.
 
 Values may be compared by any condition beside the equalities. Right and full outer joins are left to Spark.
 """

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -41,6 +41,9 @@ SMALL = 200_000
 ONE_TASK = 120_000
 """So few rows are read by one task: what follows needs no shuffle, however many operators there are."""
 
+IN_PLACE = 6
+"""So many joins of one task find their inputs there: each holds memory until the task ends."""
+
 COLLECTED = 30_000
 """A result of at most this many rows is written by the driver: Spark takes some 0.1 s to write a file."""
 
@@ -67,7 +70,7 @@ class Engine:
         self._results: list[str] = []
         self._keeping = 0
         self._held: dict[tuple[str, ...], DataFrame | None] = {}
-        self._in_one_task: WeakSet[DataFrame] = WeakSet()
+        self._in_one_task: WeakKeyDictionary[DataFrame, int] = WeakKeyDictionary()
         self._opened = lru_cache(OPENED)(self._open)
 
     @contextmanager
@@ -178,10 +181,16 @@ class Engine:
 
     def plan(self, rel: Relation, frames: Mapping[str, DataFrame]) -> DataFrame:
         """A plan with explicit counts; `frames` holds its leaves by the names that SQL gives them."""
-        here = frozenset(name for name, frame in frames.items() if frame in self._in_one_task)
-        frame = self.text(text_of(rel, met_in_place(rel, here)), frames)
+        here = {
+            name: self._in_one_task[frame] for name, frame in frames.items() if frame in self._in_one_task
+        }
+        met, text = met_in_place(rel, here), text_of(rel)
+        sorts = len(met) + sum(joins * text.count(slot(name)) for name, joins in here.items())
+        if sorts > IN_PLACE:
+            met, sorts = frozenset(), sorts - len(met)
+        frame = self.text(text_of(rel, met) if met else text, frames)
         if is_in_one_place(rel, here):
-            self._in_one_task.add(frame)
+            self._in_one_task[frame] = sorts
         return frame
 
     def text(self, sql: str, frames: Mapping[str, DataFrame]) -> DataFrame:
@@ -290,7 +299,7 @@ class Engine:
         if rows > ONE_TASK:
             return frame
         one = frame.coalesce(1)
-        self._in_one_task.add(one)
+        self._in_one_task[one] = 0
         return one
 
     def count_action(self) -> None:

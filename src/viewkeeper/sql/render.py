@@ -115,7 +115,7 @@ class _Block:
     joins: list[exp.Join] = field(default_factory=list)
     where: list[Scalar] = field(default_factory=list)
     laterals: list[exp.Lateral] = field(default_factory=list)
-    hashed: list[str] = field(default_factory=list)
+    merged: list[str] = field(default_factory=list)
 
     @property
     def is_single_source(self) -> bool:
@@ -226,8 +226,8 @@ class _Renderer:
             select.append("laterals", lateral)
         if block.where:
             select.where(*[_tidy(part) for part in block.where], copy=False)
-        if block.hashed:
-            hint = exp.Anonymous(this="SHUFFLE_HASH", expressions=[_identifier(one) for one in block.hashed])
+        if block.merged:
+            hint = exp.Anonymous(this="MERGE", expressions=[_identifier(one) for one in block.merged])
             select.set("hint", exp.Hint(expressions=[hint]))
         return select
 
@@ -252,7 +252,7 @@ class _Renderer:
             return self._exists(join, left, right, on)
         left.joins.append(_join_clause(right.source, side, kind, on))
         if join in self.in_place:
-            left.hashed.append(right.source.alias)
+            left.merged.append(right.source.alias)
         if join.kind not in (JoinKind.SEMI, JoinKind.ANTI):
             left.outputs.update(right.outputs)
         return left
