@@ -22,22 +22,24 @@ from viewkeeper.delta.join_block import JoinBlock
 def small_first(rel: Relation, sizes: Mapping[str, int]) -> Relation:
     """The plan with the inputs of its inner joins by the size of the stored relations that they read."""
     uses = Counter(child for node in nodes(rel) for child in children(node))
+    rows = _stored_rows(rel, sizes)
     done: dict[Relation, Relation] = {}
 
     def visit(node: Relation) -> Relation:
         if node not in done:
-            better = _reordered(node, uses, sizes) if isinstance(node, Join) else node
+            better = _reordered(node, uses, rows) if isinstance(node, Join) and node in rows else node
             done[node] = with_children(better, tuple(visit(child) for child in children(better)))
         return done[node]
 
     return visit(rel)
 
 
-def _reordered(join: Join, uses: Mapping[Relation, int], sizes: Mapping[str, int]) -> Relation:
+def _reordered(join: Join, uses: Mapping[Relation, int], rows: Mapping[Relation, int]) -> Relation:
     """A chain of inner joins in its better order; the same node where it has it already."""
     block = _chain(join, uses)
-    rows = [_stored_rows(one, sizes) for one in block.inputs]
-    found, rest = [0], sorted(range(1, len(rows)), key=lambda place: rows[place])
+    found, rest = [0], sorted(range(1, len(block.inputs)), key=lambda place: rows[block.inputs[place]])
+    if rest == sorted(rest):
+        return join
     while rest:
         columns = [name for place in found for name in block.inputs[place].columns]
         rest.remove(place := block.next_to(columns, rest))
@@ -63,7 +65,12 @@ def _chain(rel: Relation, uses: Mapping[Relation, int]) -> JoinBlock:
     return JoinBlock((rel, *reversed(inputs)), tuple(conditions), columns)
 
 
-def _stored_rows(rel: Relation, sizes: Mapping[str, int]) -> int:
-    """The rows of the largest stored relation that is read; changes are few."""
-    stored = (node for node in nodes(rel) if isinstance(node, Scan) and node.at is not State.DELTA)
-    return max((sizes.get(scan.table, 0) for scan in stored), default=0)
+def _stored_rows(rel: Relation, sizes: Mapping[str, int]) -> dict[Relation, int]:
+    """Of every part of a plan, the rows of the largest stored relation that it reads; changes are few."""
+    found: dict[Relation, int] = {}
+    for node in nodes(rel):
+        if isinstance(node, Scan):
+            found[node] = 0 if node.at is State.DELTA else sizes.get(node.table, 0)
+        else:
+            found[node] = max((found[child] for child in children(node)), default=0)
+    return found
