@@ -18,6 +18,7 @@ from viewkeeper.algebra.walk import rewrite, scans
 from viewkeeper.delta.share import shared
 from viewkeeper.draft import Draft
 from viewkeeper.maintenance.lattice.one_pass import part_of
+from viewkeeper.planning.cuts import cuts
 from viewkeeper.planning.sent import Known, sent
 from viewkeeper.planning.steps import (
     BESIDE,
@@ -117,12 +118,17 @@ class Execution:
         plan = rewrite(plan, self._own_part) if self.held else plan
         leaves = {state_name(scan): self.source(scan).frame for scan in scans(plan)}
         prefix = f"__shared{len(self.frames)}_"
-        small = sent(plan, self._known())
-        steps, rest = shared(plan, lambda number: f"{prefix}{number}", small)
+        small, cut = sent(plan, self._known()), cuts(plan)
+        steps, rest = shared(plan, lambda number: f"{prefix}{number}", small | cut)
         for step in steps:
             frame = self.engine.plan(step.plan, {**leaves, **self.frames})
+            frame = self._written_out(frame) if step.before in cut else frame
             self.frames[step.name] = F.broadcast(frame) if step.before in small else frame
         return self.engine.plan(rest, {**leaves, **self.frames})
+
+    def _written_out(self, frame: DataFrame) -> DataFrame:
+        """The rows of a frame from files that hold them until the refresh is done; one action."""
+        return self.engine.files(RESULTS, self.engine.write_result(frame), columns_of(frame))
 
     def _known(self) -> Known:
         """How many rows there are behind the leaves of a plan, and what their keys are."""
