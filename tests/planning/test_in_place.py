@@ -30,7 +30,7 @@ def test_a_join_of_two_small_relations_is_made_where_they_are() -> None:
     [join] = met_in_place(plan, {"a", "b"})
     assert isinstance(join, Join)
     assert is_in_one_place(plan, {"a", "b"})
-    assert render(plan, pretty=False, in_place={join}).startswith("SELECT /*+ MERGE(b_2) */")
+    assert render(plan, pretty=False, in_place={join}).startswith("SELECT /*+ MERGE(b_2), COALESCE(1) */")
 
 
 def test_a_join_with_a_large_relation_is_left_to_spark() -> None:
@@ -46,7 +46,8 @@ def test_of_a_chain_the_joins_before_the_large_relation_are_made_in_place() -> N
     assert len(found) == 1
     assert len(met_in_place(plan, {"a", "b", "c"})) == 2
     text = render(plan, pretty=False, in_place=met_in_place(plan, {"a", "b", "c"}))
-    assert "MERGE(b_2, c_3)" in text
+    assert "(SELECT /*+ MERGE(b_2), COALESCE(1) */" in text
+    assert text.startswith("SELECT /*+ MERGE(c_4), COALESCE(1) */")
 
 
 @pytest.mark.parametrize(

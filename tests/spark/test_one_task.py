@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame
 
@@ -45,3 +46,54 @@ def test_what_has_many_rows_is_shuffled(changed: vk.Warehouse, monkeypatch: pyte
     joined = sales.hint("merge").join(least, "shop").groupBy("q").count()
     assert shuffles(joined) > 0
     assert sorted(tuple(row) for row in joined.collect()) == [(2, 1), (7, 1)]
+
+
+@pytest.fixture
+def plans(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The physical plans of the results that are fetched."""
+    found: list[str] = []
+
+    def watched(self: engine.Engine, frame: DataFrame, limit: int) -> pa.Table:
+        with settings(frame.sparkSession):
+            found.append(frame._jdf.queryExecution().executedPlan().toString())
+        return collected(self, frame, limit)
+
+    collected = engine.Engine.collected
+    monkeypatch.setattr(engine.Engine, "collected", watched)
+    return found
+
+
+def refresh_a_join(wh: vk.Warehouse) -> None:
+    """Three tables, of which one changes; the view has the sales of shops in a region."""
+    wh.sql("CREATE TABLE shops (shop STRING PRIMARY KEY, region INT)")
+    wh.sql("CREATE TABLE regions (region INT PRIMARY KEY, name STRING)")
+    wh.sql("INSERT INTO shops VALUES ('a', 1), ('b', 2)")
+    wh.sql("INSERT INTO regions VALUES (1, 'north'), (2, 'south')")
+    wh.create_view("named", "SELECT id, name FROM sales JOIN shops USING (shop) JOIN regions USING (region)")
+    wh.sql("INSERT INTO sales VALUES (5, 'b', 3), (6, 'c', 4)")
+    report = wh.refresh("named", policy="strict")
+    assert (report.actions, report[0].rows_written) == (1, 1)
+    assert wh.verify("named")
+
+
+def test_small_inputs_are_joined_where_they_are(changed: vk.Warehouse, plans: list[str]) -> None:
+    refresh_a_join(changed)
+    assert plans[-1].count("SortMergeJoin") == 2
+    assert "Exchange" not in plans[-1]
+
+
+def test_large_inputs_are_sent_or_shuffled(
+    changed: vk.Warehouse, plans: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (engine, read):
+        monkeypatch.setattr(module, "ONE_TASK", 0)
+    refresh_a_join(changed)
+    assert "Exchange" in plans[-1]
+
+
+def test_joins_beyond_what_one_task_can_hold_are_left_to_spark(
+    changed: vk.Warehouse, plans: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "IN_PLACE", 1)
+    refresh_a_join(changed)
+    assert "SortMergeJoin" not in plans[-1]

@@ -116,6 +116,7 @@ class _Block:
     where: list[Scalar] = field(default_factory=list)
     laterals: list[exp.Lateral] = field(default_factory=list)
     merged: list[str] = field(default_factory=list)
+    is_scattered: bool = False
 
     @property
     def is_single_source(self) -> bool:
@@ -146,7 +147,7 @@ class _Renderer:
             case Aggregate():
                 return self._aggregate(rel)
             case Distinct():
-                return self._select(self._block(rel.child)).distinct(copy=False)
+                return self._select(self._gathered(self._block(rel.child))).distinct(copy=False)
             case TopK():
                 return self._top_k(rel)
             case Values(rows=()):
@@ -227,12 +228,20 @@ class _Renderer:
         if block.where:
             select.where(*[_tidy(part) for part in block.where], copy=False)
         if block.merged:
-            hint = exp.Anonymous(this="MERGE", expressions=[_identifier(one) for one in block.merged])
-            select.set("hint", exp.Hint(expressions=[hint]))
+            hints = [exp.Anonymous(this="MERGE", expressions=[_identifier(one) for one in block.merged])]
+            if block.is_scattered:
+                hints.append(exp.Anonymous(this="COALESCE", expressions=[exp.Literal.number(1)]))
+            select.set("hint", exp.Hint(expressions=hints))
         return select
+
+    def _gathered(self, block: _Block) -> _Block:
+        """The block as one of which Spark knows that it is one partition: after an inner join it forgets."""
+        return self._closed(block) if block.is_scattered else block
 
     def _join(self, join: Join) -> _Block:
         left = self._block(join.left)
+        if join in self.in_place:
+            left = self._gathered(left)
         if join.kind is not JoinKind.INNER and (left.where or left.laterals):
             left = self._closed(left)
         if join.kind in (JoinKind.RIGHT, JoinKind.FULL) and not _all_columns(left):
@@ -253,6 +262,7 @@ class _Renderer:
         left.joins.append(_join_clause(right.source, side, kind, on))
         if join in self.in_place:
             left.merged.append(right.source.alias)
+            left.is_scattered = left.is_scattered or join.kind is JoinKind.INNER
         if join.kind not in (JoinKind.SEMI, JoinKind.ANTI):
             left.outputs.update(right.outputs)
         return left
@@ -290,7 +300,7 @@ class _Renderer:
 
     def _window(self, rel: Window) -> _Block:
         used = [name for item in rel.functions for name in columns_of(item.expr)]
-        block = self._over(rel.child, used)
+        block = self._gathered(self._over(rel.child, used))
         outputs = dict(block.outputs)
         for item in rel.functions:
             outputs[item.name] = replace_columns(item.expr, block.outputs)
@@ -350,7 +360,7 @@ class _Renderer:
     def _aggregate(self, rel: Aggregate) -> exp.Select:
         items = (*rel.keys, *rel.aggregates)
         used = [name for item in items for name in columns_of(item.expr)]
-        block = self._over(rel.child, used)
+        block = self._gathered(self._over(rel.child, used))
         keys = [replace_columns(key.expr, block.outputs) for key in rel.keys]
         block.outputs = {item.name: replace_columns(item.expr, block.outputs) for item in items}
         select = self._select(block)
