@@ -10,9 +10,8 @@ from viewkeeper.algebra.schema import Column
 from viewkeeper.catalog import ViewDefinition
 from viewkeeper.draft import Draft
 from viewkeeper.maintenance.strategy import Batch, TableChange
-from viewkeeper.spark.execute import layers_between
 from viewkeeper.storage.commits import Entry, WarehouseLog
-from viewkeeper.storage.relation import Layer, RelationState
+from viewkeeper.storage.relation import Layer, RelationState, layers_between
 
 
 def inputs_seen(log: WarehouseLog, definition: ViewDefinition) -> dict[str, RelationState]:

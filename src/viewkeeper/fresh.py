@@ -15,9 +15,8 @@ from viewkeeper.delta.fresh_keys import FreshKeys
 from viewkeeper.draft import Draft
 from viewkeeper.maintenance.strategy import Batch
 from viewkeeper.spark.engine import Engine
-from viewkeeper.spark.execute import layers_between
 from viewkeeper.storage.overlay import has_plain_equality
-from viewkeeper.storage.relation import RelationState
+from viewkeeper.storage.relation import RelationState, layers_between
 
 READ = 500_000
 """Keys of more changed rows are not read to find out."""

@@ -37,9 +37,9 @@ from viewkeeper.maintenance.lattice.summary import (
 from viewkeeper.maintenance.strategy import Batch, View, bound
 from viewkeeper.maintenance.summary_delta.prepare import Batch as Changes
 from viewkeeper.passes import planned_passes
-from viewkeeper.spark.execute import Execution, layers_between
+from viewkeeper.spark.execute import Execution
 from viewkeeper.storage.commits import Entry
-from viewkeeper.storage.relation import RelationState
+from viewkeeper.storage.relation import RelationState, layers_between
 from viewkeeper.views import compiled
 from viewkeeper.workspace import Workspace
 

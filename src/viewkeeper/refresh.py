@@ -25,9 +25,9 @@ from viewkeeper.refresh_family import Family, plan_family
 from viewkeeper.refresh_view import Refresh
 from viewkeeper.relevant import Pending, relevant_batches
 from viewkeeper.report import Reason, Report, ViewReport
-from viewkeeper.spark.execute import layers_between
 from viewkeeper.spark.relations import fold
 from viewkeeper.storage.commits import Entry
+from viewkeeper.storage.relation import layers_between
 from viewkeeper.views import compiled
 from viewkeeper.workspace import Workspace
 

@@ -7,17 +7,17 @@ from dataclasses import dataclass, field, replace
 from math import inf
 
 import pyarrow as pa
-from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from viewkeeper.algebra.build import is_empty
 from viewkeeper.algebra.relations import Reference, Relation, Scan, State
-from viewkeeper.algebra.schema import COUNT, Column
+from viewkeeper.algebra.schema import COUNT
 from viewkeeper.algebra.walk import rewrite, scans
 from viewkeeper.delta.share import shared
 from viewkeeper.draft import Draft
 from viewkeeper.maintenance.lattice.one_pass import part_of
+from viewkeeper.maintenance.strata import references
 from viewkeeper.planning.cuts import cuts
 from viewkeeper.planning.sent import Known, sent
 from viewkeeper.planning.steps import (
@@ -38,12 +38,13 @@ from viewkeeper.spark.engine import RESULTS, Engine, columns_of, counted, slot
 from viewkeeper.spark.fixpoint import run_evaluation, run_maintenance
 from viewkeeper.spark.held import Held
 from viewkeeper.spark.id_diffs import run_diffs
-from viewkeeper.spark.read import Reader, Source
+from viewkeeper.spark.layer_frames import cast_to, layer_columns, placed
+from viewkeeper.spark.read import Reader, Source, layer_schema
 from viewkeeper.sql.render import state_name
 from viewkeeper.sql.splice import spliced, tables_read
+from viewkeeper.storage.chosen import chooses_groups, chosen
 from viewkeeper.storage.delta_log import commit_main, main_files
-from viewkeeper.storage.layers import REPLACES, SEQUENCE
-from viewkeeper.storage.relation import DataFile, IdDiff, Layer, RelationState
+from viewkeeper.storage.relation import DataFile, IdDiff, Layer, RelationState, layers_between
 
 
 def _silent(line: str) -> None:
@@ -115,8 +116,9 @@ class Execution:
     def frame(self, plan: Relation) -> DataFrame:
         """The DataFrame of a plan with explicit counts. What it uses twice is one frame, whose shuffles Spark
         runs once; caching such frames was measured to cost more (docs/performance.md)."""
-        plan = rewrite(plan, self._own_part) if self.held else plan
+        plan = rewrite(rewrite(plan, self._own_part) if self.held else plan, self._chosen_first)
         leaves = {state_name(scan): self.source(scan).frame for scan in scans(plan)}
+        leaves |= {name: self.sources[name].frame for name in references(plan) if name in self.sources}
         prefix = f"__shared{len(self.frames)}_"
         small, cut = sent(plan, self._known()), cuts(plan)
         steps, rest = shared(plan, lambda number: f"{prefix}{number}", small | cut)
@@ -130,6 +132,24 @@ class Execution:
         """The rows of a frame from files that hold them until the refresh is done; one action."""
         return self.engine.files(RESULTS, self.engine.write_result(frame), columns_of(frame))
 
+    def _chosen_first(self, node: Relation) -> Relation:
+        """Where keys choose groups of a large relation with layers, they choose before these are merged."""
+        scan = chooses_groups(node)
+        if scan is None:
+            return node
+        state, reader = self._state(scan), Reader(self.engine)
+        parts = reader.parts(state)
+        if parts is None:
+            return node
+        name = state_name(scan)
+        main = Reference(f"{name}__main", state.names)
+        layers = Reference(f"{name}__layers", tuple(column.name for column in layer_schema(state)))
+        better = chosen(node, state, main, layers)
+        if better is not node and main.name not in self.sources:
+            self.sources |= {leaf.name: part for leaf, part in zip((main, layers), parts, strict=True)}
+            self.note_read(name, sum(part.rows for part in parts))
+        return better
+
     def _known(self) -> Known:
         """How many rows there are behind the leaves of a plan, and what their keys are."""
         keys = {
@@ -142,7 +162,8 @@ class Execution:
         """At most how many rows a leaf has, as far as that is known; a group that layers mention has one row
         before and one after."""
         if isinstance(leaf, Reference):
-            return self.sizes.get(leaf.name, inf)
+            piece = self.sources.get(leaf.name)
+            return self.sizes.get(leaf.name, inf) if piece is None else piece.rows
         if leaf.at is State.DELTA:
             return 2 * sum(layer.rows for layer in self._layers(leaf.table)) or inf
         return self.size(leaf)
@@ -234,14 +255,20 @@ class Execution:
         self.reads[name] = self.reads.get(name, 0) + rows
 
     def _open(self, scan: Scan, columns: frozenset[str] | None) -> Source:
-        reader, new = Reader(self.engine), self.draft.relations[scan.table]
-        old = self.old.get(scan.table, new)
+        reader = Reader(self.engine)
         if scan.at is State.DELTA:
+            new = self.draft.relations[scan.table]
+            old = self.old.get(scan.table, new)
             return reader.changes(old, new, layers_between(old, new))
-        state = old if scan.at is State.OLD else new
+        state = self._state(scan)
         if COUNT in scan.columns:
             return reader.counted(state)
         return reader.rows(state, needed=columns)
+
+    def _state(self, scan: Scan) -> RelationState:
+        """The state of a stored relation that a scan reads."""
+        new = self.draft.relations[scan.table]
+        return self.old.get(scan.table, new) if scan.at is State.OLD else new
 
     def _append(self, step: AppendLayer) -> None:
         if is_empty(step.plan):
@@ -251,11 +278,11 @@ class Execution:
             self._appended(step, self.engine.write_table(table, state.folder))
             return
         frame = self.frame(step.plan)
-        columns = _layer_schema(state, frame.columns)
+        columns = layer_columns(state, frame.columns)
         more = [c for c in columns_of(frame) if c.name.startswith(BESIDE) or c.name in step.flags]
-        frame = _cast(frame, (*columns, *more))
+        frame = cast_to(frame, (*columns, *more))
         if state.merge is not None:
-            frame = frame.withColumns(_order(self.draft.next_sequence(step.relation), step.replaces))
+            frame = frame.withColumns(placed(self.draft.next_sequence(step.relation), step.replaces))
         files = self.engine.write(frame, state.folder, self.expected)
         written = self._appended(step, files)
         if step.kept and state.merge is not None:
@@ -273,7 +300,7 @@ class Execution:
         if part is None or part.result not in self.held or step.kept or state.merge is None:
             return None
         own = self.held[part.result].part(part)
-        columns = _layer_schema(state, own.table.column_names)
+        columns = layer_columns(state, own.table.column_names)
         sequence = self.draft.next_sequence(step.relation)
         return own.layer(columns, sequence, step.replaces) if own.has(columns) else None
 
@@ -295,13 +322,13 @@ class Execution:
     def write_change(self, relation: str, frame: DataFrame, is_set: bool = False) -> None:
         """Appends signed rows to a bag and keeps them as its change; of a set, no row has a second copy."""
         state = self.draft.relations[relation]
-        rows = _cast(frame, _layer_schema(state, frame.columns))
+        rows = cast_to(frame, layer_columns(state, frame.columns))
         self._changed(relation, self.engine.write(rows, state.folder, self.expected), is_set)
 
     def write_rows(self, relation: str, table: pa.Table, is_set: bool = False) -> None:
         """The same with rows that are on the driver, in the types that are stored."""
         state = self.draft.relations[relation]
-        ordered = table.select([column.name for column in _layer_schema(state, table.column_names)])
+        ordered = table.select([column.name for column in layer_columns(state, table.column_names)])
         self._changed(relation, self.engine.write_table(ordered, state.folder), is_set)
 
     def _changed(self, relation: str, files: tuple[DataFile, ...], is_set: bool) -> None:
@@ -330,14 +357,12 @@ class Execution:
 
     def size(self, scan: Scan) -> int:
         """The rows of the files behind a scan, without opening them."""
-        new = self.draft.relations[scan.table]
-        state = self.old.get(scan.table, new) if scan.at is State.OLD else new
-        return state.stored_rows
+        return self._state(scan).stored_rows
 
     def write_main(self, relation: str, frame: DataFrame) -> None:
         """Writes a relation anew."""
         state = self.draft.relations[relation]
-        files = self.engine.write(_cast(frame, state.columns), state.folder, self.expected)
+        files = self.engine.write(cast_to(frame, state.columns), state.folder, self.expected)
         removed = main_files(self.engine.folder.delta_address(state.folder), state.main_version)
         version = commit_main(
             self.engine.folder, state.folder, state.main_version, state.columns, files, removed
@@ -381,29 +406,3 @@ class Execution:
         """What the relation was before can still be read."""
         for name in [n for n in self.sources if n == relation or n.startswith(f"{relation}(")]:
             del self.sources[name]
-
-
-def layers_between(old: RelationState, new: RelationState) -> tuple[Layer, ...]:
-    """The changes that lead from one state of a relation to another."""
-    known = {layer.files for layer in old.log}
-    return tuple(layer for layer in new.log if layer.files not in known)
-
-
-def _layer_schema(state: RelationState, names: list[str]) -> tuple[Column, ...]:
-    """The stored columns that a layer has, and its counts if it has any."""
-    columns = tuple(column for column in state.columns if column.name in names)
-    return (*columns, Column(COUNT, "bigint", nullable=False)) if COUNT in names else columns
-
-
-def _order(sequence: int, replaces: bool) -> dict[str, Expression]:
-    return {SEQUENCE: F.lit(sequence).cast("bigint"), REPLACES: F.lit(replaces)}
-
-
-def _cast(frame: DataFrame, columns: tuple[Column, ...]) -> DataFrame:
-    """The frame with these columns, in order, by position where the names agree."""
-    types = dict(frame.dtypes)
-    texts = [
-        f"`{c.name}`" if types.get(c.name) == c.type else f"CAST(`{c.name}` AS {c.type}) AS `{c.name}`"
-        for c in columns
-    ]
-    return frame.selectExpr(*texts)

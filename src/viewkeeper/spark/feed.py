@@ -15,10 +15,9 @@ from viewkeeper.algebra.counts import consolidated, weighted
 from viewkeeper.algebra.expressions import Named, Scalar, column, literal, null_safe_match, same
 from viewkeeper.algebra.relations import Expand, Filter, Join, JoinKind, Project, Reference, Relation
 from viewkeeper.algebra.schema import COUNT, is_hidden
-from viewkeeper.spark.execute import layers_between
 from viewkeeper.spark.read import Reader, Source
 from viewkeeper.spark.session import DataFrame
-from viewkeeper.storage.relation import RelationState
+from viewkeeper.storage.relation import RelationState, layers_between
 
 CHANGE = "change"
 

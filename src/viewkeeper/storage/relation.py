@@ -254,3 +254,9 @@ class RelationState:
             log=tuple(Layer.from_json(layer) for layer in data["log"]),
             complete_since=data["complete_since"],
         )
+
+
+def layers_between(old: RelationState, new: RelationState) -> tuple[Layer, ...]:
+    """The changes that lead from one state of a relation to another."""
+    known = {layer.files for layer in old.log}
+    return tuple(layer for layer in new.log if layer.files not in known)
