@@ -17,7 +17,6 @@ from viewkeeper.algebra.walk import rewrite, scans
 from viewkeeper.delta.share import shared
 from viewkeeper.draft import Draft
 from viewkeeper.maintenance.lattice.one_pass import part_of
-from viewkeeper.maintenance.strata import references
 from viewkeeper.planning.cuts import cuts
 from viewkeeper.planning.sent import Known, sent
 from viewkeeper.planning.steps import (
@@ -39,10 +38,9 @@ from viewkeeper.spark.fixpoint import run_evaluation, run_maintenance
 from viewkeeper.spark.held import Held
 from viewkeeper.spark.id_diffs import run_diffs
 from viewkeeper.spark.layer_frames import cast_to, layer_columns, placed
-from viewkeeper.spark.read import Reader, Source, layer_schema
+from viewkeeper.spark.read import Reader, Source
 from viewkeeper.sql.render import state_name
 from viewkeeper.sql.splice import spliced, tables_read
-from viewkeeper.storage.chosen import chooses_groups, chosen
 from viewkeeper.storage.delta_log import commit_main, main_files
 from viewkeeper.storage.relation import DataFile, IdDiff, Layer, RelationState, layers_between
 
@@ -116,9 +114,8 @@ class Execution:
     def frame(self, plan: Relation) -> DataFrame:
         """The DataFrame of a plan with explicit counts. What it uses twice is one frame, whose shuffles Spark
         runs once; caching such frames was measured to cost more (docs/performance.md)."""
-        plan = rewrite(rewrite(plan, self._own_part) if self.held else plan, self._chosen_first)
+        plan = rewrite(plan, self._own_part) if self.held else plan
         leaves = {state_name(scan): self.source(scan).frame for scan in scans(plan)}
-        leaves |= {name: self.sources[name].frame for name in references(plan) if name in self.sources}
         prefix = f"__shared{len(self.frames)}_"
         small, cut = sent(plan, self._known()), cuts(plan)
         steps, rest = shared(plan, lambda number: f"{prefix}{number}", small | cut)
@@ -132,24 +129,6 @@ class Execution:
         """The rows of a frame from files that hold them until the refresh is done; one action."""
         return self.engine.files(RESULTS, self.engine.write_result(frame), columns_of(frame))
 
-    def _chosen_first(self, node: Relation) -> Relation:
-        """Where keys choose groups of a large relation with layers, they choose before these are merged."""
-        scan = chooses_groups(node)
-        if scan is None:
-            return node
-        state, reader = self._state(scan), Reader(self.engine)
-        parts = reader.parts(state)
-        if parts is None:
-            return node
-        name = state_name(scan)
-        main = Reference(f"{name}__main", state.names)
-        layers = Reference(f"{name}__layers", tuple(column.name for column in layer_schema(state)))
-        better = chosen(node, state, main, layers)
-        if better is not node and main.name not in self.sources:
-            self.sources |= {leaf.name: part for leaf, part in zip((main, layers), parts, strict=True)}
-            self.note_read(name, sum(part.rows for part in parts))
-        return better
-
     def _known(self) -> Known:
         """How many rows there are behind the leaves of a plan, and what their keys are."""
         keys = {
@@ -162,8 +141,7 @@ class Execution:
         """At most how many rows a leaf has, as far as that is known; a group that layers mention has one row
         before and one after."""
         if isinstance(leaf, Reference):
-            piece = self.sources.get(leaf.name)
-            return self.sizes.get(leaf.name, inf) if piece is None else piece.rows
+            return self.sizes.get(leaf.name, inf)
         if leaf.at is State.DELTA:
             return 2 * sum(layer.rows for layer in self._layers(leaf.table)) or inf
         return self.size(leaf)

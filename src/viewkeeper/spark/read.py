@@ -161,15 +161,6 @@ class Reader:
         plan = _bag_plan(state, [_leaf(name, (*state.names, COUNT)) for name in sources], is_small)
         return self._merged(plan, {"main": main, **sources})
 
-    def parts(self, state: RelationState) -> tuple[Source, Source] | None:
-        """Main and layers of a large relation that merges by a key; None of any other."""
-        spec = state.merge
-        if spec is None or spec.identified or not spec.key or not state.overlay or state.since_whole:
-            return None
-        if _is_small(state):
-            return None
-        return self._main(state, None), self._layers(state, state.overlay, layer_schema(state))
-
     def pieces(self, state: RelationState) -> tuple[Source, Source] | None:
         """Main, and what layers of few rows did to it, laid over each other by the driver; None where a bag
         is merged in another way, or needs no merging."""
