@@ -197,7 +197,7 @@ def _presence(rel: Relation) -> Relation:
 
 
 def _set_change(now: Relation, back: Relation) -> Relation:
-    """`set(now) − set(now ⊎ back)`: the rows whose counts became positive, and those whose did.
+    """`set(now) − set(now ⊎ back)`: rows whose counts became positive, less those whose counts were.
 
     One grouping tells both: the bag is not computed a second time to see what it was.
     """

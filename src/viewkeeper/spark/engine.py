@@ -70,7 +70,7 @@ class Engine:
         self._results: list[str] = []
         self._keeping = 0
         self._held: dict[tuple[str, ...], DataFrame | None] = {}
-        self._in_one_task: WeakKeyDictionary[DataFrame, int] = WeakKeyDictionary()
+        self._in_one_task: WeakKeyDictionary[DataFrame, int] = WeakKeyDictionary()  # joins that are in it
         self._opened = lru_cache(OPENED)(self._open)
 
     @contextmanager
@@ -181,16 +181,15 @@ class Engine:
 
     def plan(self, rel: Relation, frames: Mapping[str, DataFrame]) -> DataFrame:
         """A plan with explicit counts; `frames` holds its leaves by the names that SQL gives them."""
-        here = {
-            name: self._in_one_task[frame] for name, frame in frames.items() if frame in self._in_one_task
-        }
+        known = self._in_one_task
+        here = {name: known[frame] for name, frame in frames.items() if frame in known}
         met, text = met_in_place(rel, here), text_of(rel)
         sorts = len(met) + sum(joins * text.count(slot(name)) for name, joins in here.items())
         if sorts > IN_PLACE:
             met, sorts = frozenset(), sorts - len(met)
         frame = self.text(text_of(rel, met) if met else text, frames)
         if is_in_one_place(rel, here):
-            self._in_one_task[frame] = sorts
+            known[frame] = sorts
         return frame
 
     def text(self, sql: str, frames: Mapping[str, DataFrame]) -> DataFrame:
@@ -299,7 +298,7 @@ class Engine:
         if rows > ONE_TASK:
             return frame
         one = frame.coalesce(1)
-        self._in_one_task[one] = 0
+        self._in_one_task[one] = self._in_one_task.get(frame, 0)
         return one
 
     def count_action(self) -> None:

@@ -98,9 +98,13 @@ class _Recursion:
             self.execution.frames,
             is_large=isinstance(self.step, EvaluateFixpoint) and self._input_rows() > SMALL,
         )
-        found = {name: self._in_pieces(scan) for name, scan in self.stored.items()}
-        pieces = {name: rel for name, rel in found.items() if rel is not None}
-        self.run = Run(self.evaluator, self.step.limit, self.execution.progress, pieces)
+        self.run = Run(self.evaluator, self.step.limit, self.execution.progress, self._stored_pieces())
+
+    def _stored_pieces(self) -> dict[str, Relation]:
+        """What is stored in pieces; what is written anew does not read it."""
+        stored = self.stored if isinstance(self.step, MaintainFixpoint) else {}
+        found = {name: self._in_pieces(scan) for name, scan in stored.items()}
+        return {name: rel for name, rel in found.items() if rel is not None}
 
     def _in_pieces(self, stored: Scan) -> Relation | None:
         """A stored definition as main and what came over it, each a relation of its own to the evaluator."""
