@@ -17,7 +17,7 @@ from viewkeeper.sql.aggregates import is_random
 from viewkeeper.sql.catalog import Catalog, did_you_mean
 from viewkeeper.sql.merge import merge_queries
 from viewkeeper.sql.parse import parse_one
-from viewkeeper.sql.render import identifier
+from viewkeeper.sql.select_parts import identifier
 from viewkeeper.sql.statements import Delete, Insert, Merge, Update
 
 

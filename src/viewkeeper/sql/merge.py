@@ -7,7 +7,7 @@ For each row the first WHEN of its kind whose condition holds applies: clause i 
 from __future__ import annotations
 
 from viewkeeper.algebra.schema import TableSchema
-from viewkeeper.sql.render import identifier
+from viewkeeper.sql.select_parts import identifier
 from viewkeeper.sql.statements import Merge, MergeClause
 
 

@@ -13,13 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterable
-from dataclasses import dataclass, field
 from typing import assert_never
 
 from sqlglot import exp
-from sqlglot.dialects import DuckDB, Spark
 
-from viewkeeper.algebra.expressions import Scalar, column, columns_of, replace_columns
+from viewkeeper.algebra.expressions import Scalar, columns_of, replace_columns
 from viewkeeper.algebra.relations import (
     Affected,
     Aggregate,
@@ -46,17 +44,21 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.schema import COUNT
 from viewkeeper.algebra.walk import children, with_children
+from viewkeeper.sql.select_parts import (
+    Block,
+    aliased,
+    all_columns,
+    identifier,
+    join_clause,
+    ordered,
+    qualified,
+    table,
+    tidy,
+)
 
 SPARK = "spark"
 DUCKDB = "duckdb"
 
-_RESERVED = {
-    word.lower()
-    for dialect in (Spark, DuckDB)
-    for word in dialect.tokenizer_class.KEYWORDS
-    if word.isidentifier()
-}
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _JOIN_WORDS = {
     JoinKind.INNER: ("", "INNER"),
     JoinKind.LEFT: ("LEFT", ""),
@@ -97,33 +99,7 @@ def _duckdb_names(node: exp.Expr) -> exp.Expr:
 
 
 def render_expression(expr: Scalar, dialect: str = SPARK) -> str:
-    return _tidy(expr).sql(dialect=dialect)
-
-
-def identifier(name: str) -> exp.Identifier:
-    """Quoted only where it must be, so that the text stays readable."""
-    quoted = not _PLAIN.fullmatch(name) or name.lower() in _RESERVED
-    return exp.to_identifier(name, quoted=quoted)
-
-
-@dataclass
-class _Block:
-    """A SELECT under construction: where rows come from, and what each output column is."""
-
-    source: exp.Expr
-    outputs: dict[str, Scalar]
-    joins: list[exp.Join] = field(default_factory=list)
-    where: list[Scalar] = field(default_factory=list)
-    laterals: list[exp.Lateral] = field(default_factory=list)
-    merged: list[str] = field(default_factory=list)
-    is_scattered: bool = False
-
-    @property
-    def is_single_source(self) -> bool:
-        return not (self.joins or self.where or self.laterals)
-
-    def is_simple(self, names: Iterable[str]) -> bool:
-        return all(isinstance(self.outputs[n], (exp.Column, exp.Literal, exp.Boolean)) for n in names)
+    return tidy(expr).sql(dialect=dialect)
 
 
 class _Renderer:
@@ -157,20 +133,20 @@ class _Renderer:
             case _:
                 return self._select(self._block(rel))
 
-    def _block(self, rel: Relation) -> _Block:
+    def _block(self, rel: Relation) -> Block:
         """`rel` as a block that more filters, projections and joins can be written into."""
         match rel:
             case Scan():
                 alias = self._alias(rel.table)
-                return _Block(
-                    _table(self.name_of(rel), alias),
-                    {b.name: _qualified(alias, b.source.name) for b in rel.bound},
+                return Block(
+                    table(self.name_of(rel), alias),
+                    {b.name: qualified(alias, b.source.name) for b in rel.bound},
                 )
             case Reference():
                 alias = self._alias(rel.name)
-                return _Block(
-                    _table(self.name_of(rel), alias),
-                    {name: _qualified(alias, name) for name in rel.columns},
+                return Block(
+                    table(self.name_of(rel), alias),
+                    {name: qualified(alias, name) for name in rel.columns},
                 )
             case Filter():
                 block = self._over(rel.child, columns_of(rel.condition))
@@ -199,67 +175,67 @@ class _Renderer:
             case _:
                 assert_never(rel)
 
-    def _over(self, rel: Relation, used: Iterable[str]) -> _Block:
+    def _over(self, rel: Relation, used: Iterable[str]) -> Block:
         """A block in which the used columns are simple, so that no expression is written twice."""
         block = self._block(rel)
         return block if block.is_simple(used) else self._closed(block)
 
-    def _closed(self, block: _Block) -> _Block:
+    def _closed(self, block: Block) -> Block:
         """The block as a subquery with plain columns."""
         alias = self._alias("t")
         names = list(block.outputs)
-        source = self._select(block).subquery(_identifier(alias), copy=False)
-        return _Block(source, {name: _qualified(alias, name) for name in names})
+        source = self._select(block).subquery(identifier(alias), copy=False)
+        return Block(source, {name: qualified(alias, name) for name in names})
 
-    def _subquery(self, rel: Relation) -> _Block:
+    def _subquery(self, rel: Relation) -> Block:
         alias = self._alias("t")
-        source = self.query(rel).subquery(_identifier(alias), copy=False)
-        return _Block(source, {name: _qualified(alias, name) for name in rel.columns})
+        source = self.query(rel).subquery(identifier(alias), copy=False)
+        return Block(source, {name: qualified(alias, name) for name in rel.columns})
 
-    def _select(self, block: _Block) -> exp.Select:
-        outputs = [_aliased(expr, name) for name, expr in block.outputs.items()]
+    def _select(self, block: Block) -> exp.Select:
+        outputs = [aliased(expr, name) for name, expr in block.outputs.items()]
         if not outputs:
-            outputs = [_aliased(exp.Literal.number(1), "__one")]
+            outputs = [aliased(exp.Literal.number(1), "__one")]
         select = exp.Select(expressions=outputs).from_(block.source, copy=False)
         for join in block.joins:
             select.append("joins", join)
         for lateral in block.laterals:
             select.append("laterals", lateral)
         if block.where:
-            select.where(*[_tidy(part) for part in block.where], copy=False)
+            select.where(*[tidy(part) for part in block.where], copy=False)
         if block.merged:
-            hints = [exp.Anonymous(this="MERGE", expressions=[_identifier(one) for one in block.merged])]
+            hints = [exp.Anonymous(this="MERGE", expressions=[identifier(one) for one in block.merged])]
             if block.is_scattered:
                 hints.append(exp.Anonymous(this="COALESCE", expressions=[exp.Literal.number(1)]))
             select.set("hint", exp.Hint(expressions=hints))
         return select
 
-    def _gathered(self, block: _Block) -> _Block:
+    def _gathered(self, block: Block) -> Block:
         """The block as one of which Spark knows that it is one partition: after an inner join it forgets."""
         return self._closed(block) if block.is_scattered else block
 
-    def _join(self, join: Join) -> _Block:
+    def _join(self, join: Join) -> Block:
         left = self._block(join.left)
         if join in self.in_place:
             left = self._gathered(left)
         if join.kind is not JoinKind.INNER and (left.where or left.laterals):
             left = self._closed(left)
-        if join.kind in (JoinKind.RIGHT, JoinKind.FULL) and not _all_columns(left):
+        if join.kind in (JoinKind.RIGHT, JoinKind.FULL) and not all_columns(left):
             left = self._closed(left)
         only_asked = join.kind in (JoinKind.SEMI, JoinKind.ANTI)
         right = self._block(_with_duplicates(join.right) if only_asked else join.right)
         may_merge = right.is_single_source and (
-            join.kind in (JoinKind.INNER, JoinKind.RIGHT) or _all_columns(right)
+            join.kind in (JoinKind.INNER, JoinKind.RIGHT) or all_columns(right)
         )
         if not may_merge or left.laterals:
             right = self._closed(right)
         if left.laterals:
             left = self._closed(left)
-        on = _tidy(replace_columns(join.on, {**left.outputs, **right.outputs}))
+        on = tidy(replace_columns(join.on, {**left.outputs, **right.outputs}))
         side, kind = _JOIN_WORDS[join.kind]
         if self.dialect == DUCKDB and join.kind in (JoinKind.SEMI, JoinKind.ANTI):
             return self._exists(join, left, right, on)
-        left.joins.append(_join_clause(right.source, side, kind, on))
+        left.joins.append(join_clause(right.source, side, kind, on))
         if join in self.in_place:
             left.merged.append(right.source.alias)
             left.is_scattered = left.is_scattered or join.kind is JoinKind.INNER
@@ -267,38 +243,38 @@ class _Renderer:
             left.outputs.update(right.outputs)
         return left
 
-    def _exists(self, join: Join, left: _Block, right: _Block, on: Scalar) -> _Block:
+    def _exists(self, join: Join, left: Block, right: Block, on: Scalar) -> Block:
         """DuckDB's semi joins take few conditions; EXISTS takes all."""
         inner = exp.Select(expressions=[exp.Literal.number(1)]).from_(right.source, copy=False)
         test: Scalar = exp.Exists(this=inner.where(on, copy=False))
         left.where.append(test if join.kind is JoinKind.SEMI else exp.Not(this=test))
         return left
 
-    def _lateral(self, rel: Lateral) -> _Block:
+    def _lateral(self, rel: Lateral) -> Block:
         block = self._over(rel.child, columns_of(rel.generator))
         if block.where or block.joins:
             block = self._closed(block)
-        generator = _tidy(replace_columns(rel.generator, block.outputs))
+        generator = tidy(replace_columns(rel.generator, block.outputs))
         alias = self._alias("g")
-        names = [_identifier(name) for name in rel.produced]
-        table_alias = exp.TableAlias(this=_identifier(alias), columns=names)
+        names = [identifier(name) for name in rel.produced]
+        table_alias = exp.TableAlias(this=identifier(alias), columns=names)
         if self.dialect == DUCKDB:
             return self._duckdb_lateral(rel, block, generator, alias)
         block.laterals.append(exp.Lateral(this=generator, view=True, outer=rel.outer, alias=table_alias))
-        block.outputs.update({name: _qualified(alias, name) for name in rel.produced})
+        block.outputs.update({name: qualified(alias, name) for name in rel.produced})
         return block
 
-    def _duckdb_lateral(self, rel: Lateral, block: _Block, generator: Scalar, alias: str) -> _Block:
+    def _duckdb_lateral(self, rel: Lateral, block: Block, generator: Scalar, alias: str) -> Block:
         values = generator.this if isinstance(generator, exp.Explode) else generator
         inner = exp.Select(
-            expressions=[_aliased(exp.func("unnest", values, dialect="duckdb"), rel.produced[0])]
-        ).subquery(_identifier(alias))
+            expressions=[aliased(exp.func("unnest", values, dialect="duckdb"), rel.produced[0])]
+        ).subquery(identifier(alias))
         kind = ("LEFT", "") if rel.outer else ("", "INNER")
-        block.joins.append(_join_clause(exp.Lateral(this=inner), *kind, exp.true()))
-        block.outputs[rel.produced[0]] = _qualified(alias, rel.produced[0])
+        block.joins.append(join_clause(exp.Lateral(this=inner), *kind, exp.true()))
+        block.outputs[rel.produced[0]] = qualified(alias, rel.produced[0])
         return block
 
-    def _window(self, rel: Window) -> _Block:
+    def _window(self, rel: Window) -> Block:
         used = [name for item in rel.functions for name in columns_of(item.expr)]
         block = self._gathered(self._over(rel.child, used))
         outputs = dict(block.outputs)
@@ -307,19 +283,19 @@ class _Renderer:
         block.outputs = outputs
         return self._closed(block)
 
-    def _expand(self, rel: Expand) -> _Block:
+    def _expand(self, rel: Expand) -> Block:
         block = self._over(rel.child, (COUNT,))
         count = block.outputs[COUNT]
         if self.dialect == DUCKDB:
             block = self._closed(block)
             values = exp.func("range", exp.cast(block.outputs[COUNT].copy(), "bigint"), dialect="duckdb")
             inner = exp.Select(
-                expressions=[_aliased(exp.func("unnest", values, dialect="duckdb"), "__copy")]
-            ).subquery(_identifier(self._alias("copies")))
-            block.joins.append(_join_clause(exp.Lateral(this=inner), "", "INNER", exp.true()))
+                expressions=[aliased(exp.func("unnest", values, dialect="duckdb"), "__copy")]
+            ).subquery(identifier(self._alias("copies")))
+            block.joins.append(join_clause(exp.Lateral(this=inner), "", "INNER", exp.true()))
         else:
             copies = exp.func("sequence", exp.Literal.number(1), exp.cast(count.copy(), "int"), dialect=SPARK)
-            alias = exp.TableAlias(this=_identifier(self._alias("copies")), columns=[_identifier("__copy")])
+            alias = exp.TableAlias(this=identifier(self._alias("copies")), columns=[identifier("__copy")])
             if block.joins or block.where or block.laterals:
                 block = self._closed(block)
                 copies = exp.func(
@@ -332,17 +308,17 @@ class _Renderer:
         block.outputs = {name: expr for name, expr in block.outputs.items() if name != COUNT}
         return block
 
-    def _values(self, rel: Values) -> _Block:
+    def _values(self, rel: Values) -> Block:
         if not rel.rows:
             return self._subquery(rel)
         if not rel.columns:
-            return _Block(
-                exp.Select(expressions=[_aliased(exp.Literal.number(1), "__one")]).subquery(self._alias("t")),
+            return Block(
+                exp.Select(expressions=[aliased(exp.Literal.number(1), "__one")]).subquery(self._alias("t")),
                 {},
             )
         rows = [
             exp.Select(
-                expressions=[_aliased(value, name) for name, value in zip(rel.columns, row, strict=True)]
+                expressions=[aliased(value, name) for name, value in zip(rel.columns, row, strict=True)]
             )
             for row in rel.rows
         ]
@@ -350,11 +326,11 @@ class _Renderer:
         for row in rows[1:]:
             query = exp.Union(this=query, expression=row, distinct=False)
         alias = self._alias("t")
-        source = query.subquery(_identifier(alias), copy=False)
-        return _Block(source, {name: _qualified(alias, name) for name in rel.columns})
+        source = query.subquery(identifier(alias), copy=False)
+        return Block(source, {name: qualified(alias, name) for name in rel.columns})
 
     def _empty(self, columns: tuple[str, ...]) -> exp.Select:
-        outputs = [_aliased(exp.null(), name) for name in columns]
+        outputs = [aliased(exp.null(), name) for name in columns]
         return exp.Select(expressions=outputs).where(exp.false(), copy=False)
 
     def _aggregate(self, rel: Aggregate) -> exp.Select:
@@ -365,7 +341,7 @@ class _Renderer:
         block.outputs = {item.name: replace_columns(item.expr, block.outputs) for item in items}
         select = self._select(block)
         for position, key in enumerate(keys, start=1):
-            by = _tidy(key) if isinstance(key, exp.Column) else exp.Literal.number(position)
+            by = tidy(key) if isinstance(key, exp.Column) else exp.Literal.number(position)
             select.group_by(by, copy=False)
         return select
 
@@ -374,9 +350,9 @@ class _Renderer:
         block = self._block(rel.child)
         if not block.is_simple(rel.columns):
             block = self._closed(block)
-        given = [_tidy(replace_columns(item, block.outputs)) for item in rel.order]
-        ordered = {item.this.sql() for item in given}
-        ties = [_ordered(expr) for expr in block.outputs.values() if _tidy(expr).sql() not in ordered]
+        given = [tidy(replace_columns(item, block.outputs)) for item in rel.order]
+        told = {item.this.sql() for item in given}
+        ties = [ordered(expr) for expr in block.outputs.values() if tidy(expr).sql() not in told]
         order = [item for item in (*given, *ties) if not isinstance(item.this, exp.Literal)]
         select = self._select(block).limit(rel.limit, copy=False)
         if order:
@@ -398,20 +374,20 @@ class _Renderer:
         if isinstance(query, exp.Select) and not any(query.args.get(clause) for clause in clauses):
             return query
         alias = self._alias("t")
-        outputs: list[exp.Expr] = [_qualified(alias, name) for name in rel.columns]
-        outputs = outputs or [_aliased(exp.Literal.number(1), "__one")]
-        return exp.Select(expressions=outputs).from_(query.subquery(_identifier(alias)), copy=False)
+        outputs: list[exp.Expr] = [qualified(alias, name) for name in rel.columns]
+        outputs = outputs or [aliased(exp.Literal.number(1), "__one")]
+        return exp.Select(expressions=outputs).from_(query.subquery(identifier(alias)), copy=False)
 
     def _fixpoint(self, rel: Fixpoint) -> exp.Query:
         """WITH RECURSIVE; each definition in turn, the engine itself decides what it can run."""
         tables = []
         for definition in rel.definitions:
             body = self._recursive_body(definition.body, rel.distinct)
-            names = [_identifier(name) for name in definition.columns]
-            alias = exp.TableAlias(this=_identifier(definition.name), columns=names)
+            names = [identifier(name) for name in definition.columns]
+            alias = exp.TableAlias(this=identifier(definition.name), columns=names)
             tables.append(exp.CTE(this=body, alias=alias))
-        outputs = [exp.Column(this=_identifier(name)) for name in rel.columns]
-        query = exp.Select(expressions=outputs).from_(_identifier(rel.result).name, copy=False)
+        outputs = [exp.Column(this=identifier(name)) for name in rel.columns]
+        query = exp.Select(expressions=outputs).from_(identifier(rel.result).name, copy=False)
         query.set("with_", exp.With(expressions=tables, recursive=True))
         return query
 
@@ -435,56 +411,3 @@ def _with_duplicates(rel: Relation) -> Relation:
             return with_children(rel, tuple(_with_duplicates(child) for child in children(rel)))
         case _:
             return rel
-
-
-def _all_columns(block: _Block) -> bool:
-    return all(isinstance(expr, exp.Column) for expr in block.outputs.values())
-
-
-def _join_clause(source: exp.Expr, side: str, kind: str, on: Scalar) -> exp.Join:
-    clause = exp.Join(this=source, on=on)
-    if side:
-        clause.set("side", side)
-    if kind:
-        clause.set("kind", kind)
-    return clause
-
-
-def _identifier(name: str) -> exp.Identifier:
-    return identifier(name)
-
-
-def _qualified(alias: str, name: str) -> exp.Column:
-    return exp.Column(this=identifier(name), table=identifier(alias))
-
-
-def _table(name: str, alias: str) -> exp.Expr:
-    return exp.alias_(exp.Table(this=identifier(name)), identifier(alias), table=True, copy=False)
-
-
-def _aliased(expr: Scalar, name: str) -> exp.Expr:
-    """The expression under a name; a column that has it already is left alone.
-
-    Besides being shorter, this avoids aliases that Spark's optimizer removes wrongly: a window over
-    a union whose columns are all `x AS x` fails its plan validation (Spark 4.3).
-    """
-    tidy = _tidy(expr)
-    if isinstance(tidy, exp.Column) and tidy.name == name:
-        return tidy
-    return exp.Alias(this=tidy, alias=identifier(name))
-
-
-def _ordered(expr: Scalar) -> exp.Ordered:
-    return exp.Ordered(this=_tidy(expr), nulls_first=True)
-
-
-def _tidy(expr: Scalar) -> Scalar:
-    """The expression with its identifiers quoted only where needed."""
-
-    def tidy(node: exp.Expr) -> exp.Expr:
-        return identifier(node.name) if isinstance(node, exp.Identifier) else node
-
-    return expr.copy().transform(tidy, copy=False)
-
-
-__all__ = ["DUCKDB", "SPARK", "column", "identifier", "render", "render_expression", "state_name"]

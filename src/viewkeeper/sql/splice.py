@@ -12,7 +12,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from viewkeeper.errors import InvalidSQL
-from viewkeeper.sql.render import identifier
+from viewkeeper.sql.select_parts import identifier
 
 
 def tables_read(sql: str) -> tuple[str, ...]:

@@ -35,7 +35,8 @@ from viewkeeper.maintenance.summary_delta.state import (
     state_columns,
     stored_columns,
 )
-from viewkeeper.sql.render import SPARK, identifier, render
+from viewkeeper.sql.render import SPARK, render
+from viewkeeper.sql.select_parts import identifier
 
 
 @dataclass(frozen=True)
