@@ -53,10 +53,8 @@ def _conditions_beside_keys(join: Join) -> list[Scalar] | None:
 
 def _equates_one_type(join: Join, part: Scalar) -> bool:
     pairs = column_pairs(part, join.left.columns, join.right.columns)
-    known = {column_type(join.left, mine) for mine, _ in pairs}
-    return (
-        len(known) == 1 and None not in known and known == {column_type(join.right, own) for _, own in pairs}
-    )
+    types = [(column_type(join.left, mine), column_type(join.right, theirs)) for mine, theirs in pairs]
+    return bool(types) and all(mine is not None and mine == theirs for mine, theirs in types)
 
 
 def _by_turned_keys(join: Join, left: Relation, right: Input, own: list[Scalar]) -> Relation:

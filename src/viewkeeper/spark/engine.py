@@ -183,13 +183,13 @@ class Engine:
         """A plan with explicit counts; `frames` holds its leaves by the names that SQL gives them."""
         known = self._in_one_task
         here = {name: known[frame] for name, frame in frames.items() if frame in known}
-        met, text = met_in_place(rel, here), text_of(rel)
-        sorts = len(met) + sum(joins * text.count(slot(name)) for name, joins in here.items())
-        if sorts > IN_PLACE:
-            met, sorts = frozenset(), sorts - len(met)
-        frame = self.text(text_of(rel, met) if met else text, frames)
+        behind = sum(joins * text_of(rel).count(slot(name)) for name, joins in here.items() if joins)
+        met = met_in_place(rel, here)
+        if len(met) + behind > IN_PLACE:
+            met = frozenset()
+        frame = self.text(text_of(rel, met), frames)
         if is_in_one_place(rel, here):
-            known[frame] = sorts
+            known[frame] = len(met) + behind
         return frame
 
     def text(self, sql: str, frames: Mapping[str, DataFrame]) -> DataFrame:
