@@ -39,14 +39,35 @@ CASES: dict[str, tuple[Relation, list[str]]] = {
         ],
     ),
     "not to the padded side of an outer join": (
-        Filter(Join(A, B, JoinKind.LEFT, condition("x = z")), condition("y = 1 AND z = 2")),
+        Filter(Join(A, B, JoinKind.LEFT, condition("x = z")), condition("y = 1 AND z IS NULL")),
         [
-            "filter z = 2",
+            "filter z IS NULL",
             "  left join on x = z",
             "    filter y = 1",
             "      scan a [new] (x, y)",
             "    scan b [new] (z)",
         ],
+    ),
+    "an outer join whose padded rows are rejected is an inner one": (
+        Filter(Join(A, B, JoinKind.LEFT, condition("x = z")), condition("y > 2 * z")),
+        ["inner join on x = z AND y > 2 * z", "  scan a [new] (x, y)", "  scan b [new] (z)"],
+    ),
+    "a full join may lose one side of its padding": (
+        Filter(Join(A, B, JoinKind.FULL, condition("x = z")), condition("NOT y IS NULL")),
+        [
+            "left join on x = z",
+            "  filter NOT y IS NULL",
+            "    scan a [new] (x, y)",
+            "  scan b [new] (z)",
+        ],
+    ),
+    "a right join whose padded rows are rejected": (
+        Filter(Join(A, B, JoinKind.RIGHT, condition("x = z")), condition("y = 1")),
+        ["inner join on x = z", "  filter y = 1", "    scan a [new] (x, y)", "  scan b [new] (z)"],
+    ),
+    "what NULL may pass keeps the padding": (
+        Filter(Join(A, B, JoinKind.LEFT, condition("x = z")), condition("COALESCE(z, 0) = 0")),
+        ["filter COALESCE(z, 0) = 0", "  left join on x = z", "    scan a [new] (x, y)", "    scan b [new] (z)"],
     ),
     "through columns under other names, not through expressions": (
         Filter(

@@ -34,6 +34,8 @@ from viewkeeper.algebra.relations import (
 Names = frozenset[str]
 _RANKS = (exp.RowNumber, exp.Rank, exp.DenseRank)
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
+_STRICT = (*_COMPARISONS, exp.Like, exp.Add, exp.Sub, exp.Mul, exp.Div)
+_STRICT_UNARY = (exp.Paren, exp.Neg, exp.Cast)
 
 
 def nullable(rel: Relation) -> Names:
@@ -49,7 +51,7 @@ def not_null(rel: Relation) -> Names:
         case Values():
             return _values_not_null(rel)
         case Filter():
-            return not_null(rel.child) | (_tested(rel.condition) & frozenset(rel.columns))
+            return not_null(rel.child) | (rejected_nulls(rel.condition) & frozenset(rel.columns))
         case Project():
             return _never_null(rel.outputs, not_null(rel.child))
         case Aggregate():
@@ -77,16 +79,30 @@ def _values_not_null(rel: Values) -> Names:
     return frozenset(name for name, *cell in cells if all(isinstance(c, exp.Literal) for c in cell))
 
 
-def _tested(condition: Scalar) -> Names:
+def rejected_nulls(condition: Scalar) -> Names:
     """Columns that a condition rejects when they are NULL: compared with something, or IS NOT NULL."""
-    found: set[str] = set()
-    for part in conjuncts(condition):
-        if isinstance(part, _COMPARISONS):
-            found |= {side.name for side in (part.left, part.right) if isinstance(side, exp.Column)}
-        test = part.this.unnest() if isinstance(part, exp.Not) else None
-        if isinstance(test, exp.Is) and isinstance(test.expression, exp.Null):
-            found |= {test.this.name} if isinstance(test.this, exp.Column) else set()
-    return frozenset(found)
+    return frozenset(name for part in conjuncts(condition) for name in _rejected_by(part))
+
+
+def _rejected_by(part: Scalar) -> Names:
+    inner = part.unnest()
+    test = inner.this.unnest() if isinstance(inner, exp.Not) else inner
+    if isinstance(inner, exp.Not) and isinstance(test, exp.Is) and isinstance(test.expression, exp.Null):
+        return _strict_in(test.this)
+    return _strict_in(test) if isinstance(test, (*_COMPARISONS, exp.Like)) else frozenset()
+
+
+def _strict_in(expr: Scalar) -> Names:
+    """Columns whose NULL makes the expression NULL."""
+    match expr:
+        case exp.Column():
+            return frozenset((expr.name,))
+        case exp.Binary() if isinstance(expr, _STRICT):
+            return _strict_in(expr.left) | _strict_in(expr.right)
+        case _ if isinstance(expr, _STRICT_UNARY):
+            return _strict_in(expr.this)
+        case _:
+            return frozenset()
 
 
 def _never_null(items: tuple[Named, ...], known: Names) -> Names:
@@ -111,9 +127,9 @@ def _join_not_null(join: Join) -> Names:
     left, right = not_null(join.left), not_null(join.right)
     match join.kind:
         case JoinKind.INNER:
-            return left | right | (_tested(join.on) & frozenset(join.columns))
+            return left | right | (rejected_nulls(join.on) & frozenset(join.columns))
         case JoinKind.SEMI:
-            return left | (_tested(join.on) & frozenset(join.columns))
+            return left | (rejected_nulls(join.on) & frozenset(join.columns))
         case JoinKind.LEFT | JoinKind.ANTI:
             return left
         case JoinKind.RIGHT:

@@ -1,9 +1,11 @@
 """Conditions where they belong: at the join or the input that they are about.
 
     σ_{a=b ∧ c>0}((A × B) ⋉ C)   →   (A ⋈_{a=b} σ_{c>0}(B)) ⋉ C
+    σ_{b>0}(A ⟕ B)               →   A ⋈ σ_{b>0}(B)
 
 FROM a, b WHERE … puts every condition above a product. Spark sinks them by itself, but the rules of `delta/`
-look at joins: a join must know what its inputs have in common, or it shares products of whole tables.
+look at joins: a join must know what its inputs have in common, or it shares products of whole tables. An outer
+join whose padded rows a condition rejects is none: subqueries that are compared in WHERE make such joins.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from dataclasses import replace
 
 from viewkeeper.algebra.build import filtered
 from viewkeeper.algebra.expressions import Scalar, column, columns_of, conjunction, conjuncts, replace_columns
+from viewkeeper.algebra.nullability import rejected_nulls
 from viewkeeper.algebra.relations import Filter, Join, JoinKind, Project, Relation
 
 _KEEPS_LEFT = (JoinKind.SEMI, JoinKind.ANTI, JoinKind.LEFT)
@@ -32,6 +35,8 @@ def _sunk(rel: Relation, parts: Sequence[Scalar]) -> Relation:
             left, others = _about(everything, rel.left.columns)
             right, between = _about(others, rel.right.columns)
             return Join(_sunk(rel.left, left), _sunk(rel.right, right), rel.kind, conjunction(between))
+        case Join() if (kind := _unpadded(rel, parts)) is not rel.kind:
+            return _sunk(replace(rel, kind=kind), parts)
         case Join() if rel.kind in _KEEPS_LEFT:
             left, above = _about(parts, rel.left.columns)
             return filtered(replace(rel, left=_sunk(rel.left, left)), conjunction(above))
@@ -42,6 +47,24 @@ def _sunk(rel: Relation, parts: Sequence[Scalar]) -> Relation:
             return filtered(replace(rel, child=_sunk(rel.child, moved)), conjunction(above))
         case _:
             return filtered(rel, conjunction(parts))
+
+
+def _unpadded(join: Join, parts: Sequence[Scalar]) -> JoinKind:
+    """The kind of a join where rows that it pads with NULLs do not pass the conditions above it."""
+    if join.kind not in (JoinKind.LEFT, JoinKind.RIGHT, JoinKind.FULL):
+        return join.kind
+    rejected = rejected_nulls(conjunction(parts))
+    keeps_left = join.kind is not JoinKind.RIGHT and not rejected & frozenset(join.right.columns)
+    keeps_right = join.kind is not JoinKind.LEFT and not rejected & frozenset(join.left.columns)
+    match keeps_left, keeps_right:
+        case True, True:
+            return JoinKind.FULL
+        case True, False:
+            return JoinKind.LEFT
+        case False, True:
+            return JoinKind.RIGHT
+        case _:
+            return JoinKind.INNER
 
 
 def _about(parts: Iterable[Scalar], names: Iterable[str]) -> tuple[list[Scalar], list[Scalar]]:
