@@ -67,7 +67,12 @@ CASES: dict[str, tuple[Relation, list[str]]] = {
     ),
     "what NULL may pass keeps the padding": (
         Filter(Join(A, B, JoinKind.LEFT, condition("x = z")), condition("COALESCE(z, 0) = 0")),
-        ["filter COALESCE(z, 0) = 0", "  left join on x = z", "    scan a [new] (x, y)", "    scan b [new] (z)"],
+        [
+            "filter COALESCE(z, 0) = 0",
+            "  left join on x = z",
+            "    scan a [new] (x, y)",
+            "    scan b [new] (z)",
+        ],
     ),
     "through columns under other names, not through expressions": (
         Filter(

@@ -150,12 +150,13 @@ def draw_project(d: Draw, budget: int) -> Typed:
 def draw_join(d: Draw, budget: int) -> Typed:
     left, right = _two(d, budget)
     kind = d.pick(JoinKind)
-    on = conjunction(_join_condition(d, left, right) for _ in range(d.number(0, 2)))
+    on = conjunction(join_condition(d, left, right) for _ in range(d.number(0, 2)))
     types = left.types if kind in (JoinKind.SEMI, JoinKind.ANTI) else {**left.types, **right.types}
     return Typed(Join(left.rel, right.rel, kind, on), types)
 
 
-def _join_condition(d: Draw, left: Typed, right: Typed) -> Scalar:
+def join_condition(d: Draw, left: Typed, right: Typed) -> Scalar:
+    """A comparison of columns of both sides, or a condition on one where they have no type in common."""
     common = sorted(set(left.types.values()) & set(right.types.values()))
     if not common:
         return d.filled(CONDITIONS, d.pick((left, right)))[0]

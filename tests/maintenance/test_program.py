@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from viewkeeper.algebra.relations import Join, JoinKind
 from viewkeeper.algebra.schema import Column, TableSchema
-from viewkeeper.algebra.walk import base_tables
+from viewkeeper.algebra.walk import base_tables, nodes
 from viewkeeper.maintenance.program import program
 from viewkeeper.maintenance.strategy import Stratum
 from viewkeeper.sql.catalog import StaticCatalog
@@ -53,3 +54,58 @@ def test_another_aggregate_is_another_stratum(other: str) -> None:
 def test_what_stands_above_the_same_aggregate_reads_one_relation() -> None:
     text = f"SELECT shop FROM ({TOTALS}) WHERE total = (SELECT MAX(total) FROM ({TOTALS}))"
     assert [s.name for s in strata(text)] == ["__v_1", "__v_2", "v"], "the totals, and their maximum"
+
+
+SHOPS = StaticCatalog(
+    (
+        TableSchema("shops", (Column("shop", "int"), Column("city", "string"))),
+        TableSchema("stock", (Column("shop", "int"), Column("item", "int"), Column("pieces", "int"))),
+        TableSchema("sold", (Column("shop", "int"), Column("item", "int"), Column("qty", "int"))),
+    )
+)
+OVERSTOCKED = """
+    SELECT s.{key} FROM stock s
+    WHERE s.pieces > (SELECT 2 * SUM(qty) FROM sold WHERE sold.shop = s.shop AND sold.item = s.item)"""
+
+
+def strata_of(text: str) -> tuple[Stratum, ...]:
+    query = parse_view(text, SHOPS).relation
+    assert query is not None
+    return program("v", query)
+
+
+def test_keys_of_a_right_side_that_joins_an_aggregate_are_stored() -> None:
+    text = f"SELECT city FROM shops WHERE shop IN ({OVERSTOCKED.format(key='shop')})"
+    sums, keys, top = strata_of(text)
+    assert keys.state is not None
+    assert keys.query is not None
+    assert base_tables(keys.query) == (sums.name, "stock")
+    assert len(keys.state.aggregate.columns) == 1
+    assert top.query is not None
+    assert set(base_tables(top.query)) == {keys.name, "shops"}
+    assert [n.kind for n in nodes(top.query) if isinstance(n, Join)] == [JoinKind.INNER]
+
+
+def test_keys_under_not_exists_are_stored_too() -> None:
+    text = (
+        f"SELECT city FROM shops WHERE NOT EXISTS ({OVERSTOCKED.format(key='item')} AND s.shop = shops.shop)"
+    )
+    _, keys, top = strata_of(text)
+    assert top.query is not None
+    assert set(base_tables(top.query)) == {keys.name, "shops"}
+    assert [n.kind for n in nodes(top.query) if isinstance(n, Join)] == [JoinKind.ANTI]
+
+
+@pytest.mark.parametrize(
+    "right",
+    [
+        "SELECT shop FROM stock",
+        "SELECT s.shop FROM stock s JOIN sold ON s.item = sold.item",
+        "SELECT shop FROM sold GROUP BY shop HAVING SUM(qty) > 3",
+    ],
+)
+def test_partners_in_tables_and_in_one_aggregate_are_looked_up(right: str) -> None:
+    *below, top = strata_of(f"SELECT city FROM shops WHERE shop IN ({right})")
+    assert len(below) == ("GROUP BY" in right)
+    assert top.query is not None
+    assert JoinKind.SEMI in [node.kind for node in nodes(top.query) if isinstance(node, Join)]

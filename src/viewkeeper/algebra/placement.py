@@ -4,8 +4,8 @@
     σ_{b>0}(A ⟕ B)               →   A ⋈ σ_{b>0}(B)
 
 FROM a, b WHERE … puts every condition above a product. Spark sinks them by itself, but the rules of `delta/`
-look at joins: a join must know what its inputs have in common, or it shares products of whole tables. An outer
-join whose padded rows a condition rejects is none: subqueries that are compared in WHERE make such joins.
+look at joins: a join must know what its inputs have in common, or it shares products of whole tables. An
+outer join whose padded rows a condition rejects is none: subqueries compared in WHERE make such joins.
 """
 
 from __future__ import annotations

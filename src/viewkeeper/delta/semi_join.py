@@ -48,10 +48,11 @@ def _conditions_beside_keys(join: Join) -> list[Scalar] | None:
     parts = list(conjuncts(join.on))
     own = [part for part in parts if columns_of(part) and columns_of(part) <= set(join.right.columns)]
     others = [part for part in parts if part not in own]
-    return own if others and all(_equates_one_type(join, part) for part in others) else None
+    return own if others and all(equates_one_type(join, part) for part in others) else None
 
 
-def _equates_one_type(join: Join, part: Scalar) -> bool:
+def equates_one_type(join: Join, part: Scalar) -> bool:
+    """Whether a condition says that columns of both sides are equal, which are of one type."""
     pairs = column_pairs(part, join.left.columns, join.right.columns)
     types = [(column_type(join.left, mine), column_type(join.right, theirs)) for mine, theirs in pairs]
     return bool(types) and all(mine is not None and mine == theirs for mine, theirs in types)

@@ -116,12 +116,20 @@ def _met(stratum: Stratum, summary: Relation, batch: Batch, whole: bool) -> Rela
     """Each group's change beside its stored state, and whether they determine its new state; `whole`: groups
     that did not change too."""
     state = _state(stratum)
+    both = stored_beside(stratum, summary, batch, JoinKind.FULL if whole else JoinKind.LEFT)
+    lost = exp.Case(ifs=[exp.If(this=is_undetermined(state), true=literal(1))], default=literal(0))
+    return projected(both, (*same(met_columns(state)), Named(LOST, lost)))
+
+
+def stored_beside(
+    stratum: Stratum, summary: Relation, batch: Batch, kind: JoinKind = JoinKind.LEFT
+) -> Relation:
+    """The summary-delta beside the stored groups; of many, only those that changed are joined with it."""
+    state = _state(stratum)
     stored: Relation = Scan(stratum.name, bound_columns(state.columns), State.OLD)
     if _groups(stratum, batch) >= MANY:
         stored = _near(stored, summary, state)
-    both = met(state, stored, summary, JoinKind.FULL if whole else JoinKind.LEFT)
-    lost = exp.Case(ifs=[exp.If(this=is_undetermined(state), true=literal(1))], default=literal(0))
-    return projected(both, (*same(met_columns(state)), Named(LOST, lost)))
+    return met(state, stored, summary, kind)
 
 
 def _near(stored: Relation, summary: Relation, state: AggregateState) -> Relation:

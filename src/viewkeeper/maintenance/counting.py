@@ -33,8 +33,9 @@ from viewkeeper.delta.rules import delta
 from viewkeeper.delta.states import old
 from viewkeeper.delta.summary_delta import summary_delta
 from viewkeeper.delta.whole_keys import delta_of_whole_keys, key_column
-from viewkeeper.maintenance.aggregates import append_summary
+from viewkeeper.maintenance.aggregates import append_summary, must_look
 from viewkeeper.maintenance.join_order import small_first
+from viewkeeper.maintenance.looked_at_once import looked_at_once
 from viewkeeper.maintenance.recursive_strata import maintain_fixpoint
 from viewkeeper.maintenance.strategy import Batch, Reached, Stratum, View, bound
 from viewkeeper.maintenance.top_k import buffered, maintain_buffer
@@ -133,10 +134,20 @@ def _changed_stratum(
             name = sd_name(stratum.name)
             steps.append(Compute(name, summary, "summary-delta"))
             summary = Reference(name, summary.columns)
+        if _is_shown_by_looking(stratum, work, view, batch) and not must_look(stratum, batch, changed):
+            return [*steps, *looked_at_once(stratum, summary, batch, only_from)]
         steps += append_summary(stratum, summary, changed, batch, only_from)
     if stratum is not view.top:
         steps.append(_visible_change(stratum, work, batch, only_from, _is_only_buffered(stratum, view)))
     return steps
+
+
+def _is_shown_by_looking(stratum: Stratum, work: Reached, view: View, batch: Batch) -> bool:
+    """Whether strata above see the change of an aggregate as a result by itself, and what is stored has to be
+    looked at to know it."""
+    if stratum is view.top or stratum.state is None or _is_only_buffered(stratum, view):
+        return False
+    return delta_of_whole_keys(stratum.state.aggregate, work.changed, batch.fresh) is None
 
 
 def _is_only_buffered(stratum: Stratum, view: View) -> bool:

@@ -24,6 +24,7 @@ from viewkeeper.algebra.relations import (
     Aggregate,
     Distinct,
     Fixpoint,
+    Join,
     Project,
     Relation,
     Scan,
@@ -38,6 +39,7 @@ from viewkeeper.maintenance.recursive_strata import (
     is_storable,
     recursive_strata,
 )
+from viewkeeper.maintenance.stored_keys import keys_worth_storing, met_by_keys
 from viewkeeper.maintenance.strategy import Stratum
 from viewkeeper.maintenance.top_k import buffer_of
 from viewkeeper.sql.render import render_expression
@@ -61,6 +63,13 @@ class _Strata:
             return self._recursion(inner)
         if isinstance(inner, TopK):
             return self._first_rows(inner)
+        if isinstance(inner, Join):
+            keys = keys_worth_storing(inner, frozenset(stratum.name for stratum in self.found))
+            return inner if keys is None else met_by_keys(inner, self._aggregate(keys))
+        return self._aggregate(inner)
+
+    def _aggregate(self, inner: Relation) -> Relation:
+        """An aggregate whose state can be kept as its stratum; anything else as it is."""
         aggregate = _as_aggregate(inner)
         state = aggregate_state(aggregate) if aggregate is not None else None
         if state is None:

@@ -17,6 +17,7 @@ from viewkeeper.algebra.walk import base_tables
 from viewkeeper.maintenance.id_diffs.script import Apply
 from viewkeeper.maintenance.strategy import Batch, View
 from viewkeeper.planning.cardinality import Handled, Size, Sizes, handled
+from viewkeeper.planning.parts import part_of
 from viewkeeper.planning.steps import (
     AppendLayer,
     ApplyDiffs,
@@ -120,14 +121,15 @@ def _step(step: Step, sizes: Sizes) -> Estimate:
         case Compute():
             found = handled(step.plan, sizes)
             sizes.results[step.name] = found.size
-            return _taken(found, found.size.rows if step.counted else 0, int(step.counted))
+            acts = step.held or (step.counted and part_of(step.plan) is None)
+            return _taken(found, found.size.rows if step.counted else 0, int(acts))
         case AppendLayer():
             if step.recomputed:
                 return _recomputed_groups(step, sizes)
             found = handled(step.plan, sizes)
             if step.kept:
                 sizes.results[step.kept] = found.size
-            return _taken(found, found.size.rows, 1)
+            return _taken(found, found.size.rows, int(part_of(step.plan) is None))
         case ReplaceMain():
             found = _everything(sizes) if step.plan is None else handled(step.plan, sizes)
             return _taken(found, sizes.stored.get(step.relation) or found.size.rows, 1)

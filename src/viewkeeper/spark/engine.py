@@ -274,17 +274,6 @@ class Engine:
                 table = frame.limit(limit).toArrow()
             except FAILURES as error:
                 raise translated(error) from error
-
-        return pa.table(table.columns, names=table.column_names)
-
-    def fetched(self, frame: DataFrame) -> pa.Table:
-        """All rows as an Arrow table on the driver; one action. That they are few is known before."""
-        self.count_action()
-        with self.settings():
-            try:
-                table = frame.toArrow()
-            except FAILURES as error:
-                raise translated(error) from error
         return pa.table(table.columns, names=table.column_names)
 
     def local(self, table: pa.Table, columns: Sequence[Column]) -> DataFrame:

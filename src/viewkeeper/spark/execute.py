@@ -12,12 +12,12 @@ from pyspark.sql import functions as F
 
 from viewkeeper.algebra.build import is_empty
 from viewkeeper.algebra.relations import Reference, Relation, Scan, State
-from viewkeeper.algebra.schema import COUNT
+from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.algebra.walk import rewrite, scans
 from viewkeeper.delta.share import shared
 from viewkeeper.draft import Draft
-from viewkeeper.maintenance.lattice.one_pass import part_of
 from viewkeeper.planning.cuts import cuts
+from viewkeeper.planning.parts import part_of
 from viewkeeper.planning.sent import Known, sent
 from viewkeeper.planning.steps import (
     BESIDE,
@@ -33,6 +33,7 @@ from viewkeeper.planning.steps import (
     flag,
     is_needed,
 )
+from viewkeeper.spark.arrow import has_plain_types
 from viewkeeper.spark.engine import RESULTS, Engine, columns_of, counted, slot
 from viewkeeper.spark.fixpoint import run_evaluation, run_maintenance
 from viewkeeper.spark.held import Held
@@ -43,6 +44,9 @@ from viewkeeper.sql.render import state_name
 from viewkeeper.sql.splice import spliced, tables_read
 from viewkeeper.storage.delta_log import commit_main, main_files
 from viewkeeper.storage.relation import DataFile, IdDiff, Layer, RelationState, layers_between
+
+HELD = 200_000
+"""So many rows at most the driver holds of a result that several steps share."""
 
 
 def _silent(line: str) -> None:
@@ -92,8 +96,7 @@ class Execution:
     def _run(self, step: Step) -> None:
         match step:
             case Compute(held=True):
-                frame = self.frame(step.plan)
-                self.held[step.name] = Held(self.engine.fetched(frame), columns_of(frame))
+                self._hold(step)
             case Compute(counted=True):
                 self._write_result(step)
             case Compute():
@@ -182,11 +185,31 @@ class Execution:
         columns = zip(frame.columns, like.schema.fields, strict=True)
         return frame.select(*(F.col(mine).cast(f.dataType).alias(f.name) for mine, f in columns))
 
-    def _write_result(self, step: Compute) -> None:
-        """Results whose size decides what follows are written beside the data until the refresh is done."""
+    def _hold(self, step: Compute) -> None:
+        """Fetches a result; one that the driver cannot hold is written, and its parts are read from there."""
         frame = self.frame(step.plan)
         columns = columns_of(frame)
-        files = self.engine.write_result(frame, None if step.shared else self.expected)
+        table = self.engine.collected(frame, HELD + 1) if has_plain_types(columns) else None
+        if table is not None and table.num_rows <= HELD:
+            self.held[step.name] = Held(table, columns)
+            return
+        self.frames[step.name] = self.engine.files(RESULTS, self.engine.write_result(frame), columns)
+
+    def _own(self, plan: Relation) -> Held | None:
+        """What a plan just takes from a result that the driver holds."""
+        part = part_of(plan)
+        return self.held[part.result].part(part) if part is not None and part.result in self.held else None
+
+    def _write_result(self, step: Compute) -> None:
+        """Results whose size decides what follows are written beside the data until the refresh is done."""
+        if (own := self._own(step.plan)) is not None:
+            self._keep(step, self.engine.keep_result(own.table), own.columns)
+            return
+        frame = self.frame(step.plan)
+        columns = columns_of(frame)
+        self._keep(step, self.engine.write_result(frame, None if step.shared else self.expected), columns)
+
+    def _keep(self, step: Compute, files: tuple[DataFile, ...], columns: tuple[Column, ...]) -> None:
         self.frames[step.name] = self.engine.files(RESULTS, files, columns)
         self.sizes[step.name] = sum(file.rows for file in files)
         self._mark_flags(step.name, step.flags, files)
@@ -274,10 +297,9 @@ class Execution:
 
     def _held_layer(self, step: AppendLayer, state: RelationState) -> pa.Table | None:
         """The layer of a keyed relation where the driver has all of it, in the types that are stored."""
-        part = part_of(step.plan)
-        if part is None or part.result not in self.held or step.kept or state.merge is None:
+        own = self._own(step.plan)
+        if own is None or step.kept or state.merge is None:
             return None
-        own = self.held[part.result].part(part)
         columns = layer_columns(state, own.table.column_names)
         sequence = self.draft.next_sequence(step.relation)
         return own.layer(columns, sequence, step.replaces) if own.has(columns) else None

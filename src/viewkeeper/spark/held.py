@@ -1,4 +1,4 @@
-"""A result that the driver holds for several views, and what is each one's part of it."""
+"""A result that the driver holds for several steps, and what is each one's part of it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewkeeper.algebra.schema import Column
-from viewkeeper.maintenance.lattice.one_pass import VIEW, PartOf
+from viewkeeper.planning.parts import PART, PartOf
 from viewkeeper.storage.layers import REPLACES, SEQUENCE
 
 
@@ -21,8 +21,8 @@ class Held:
     columns: tuple[Column, ...]
 
     def part(self, part: PartOf) -> Held:
-        """The rows of one view, with its columns."""
-        rows = self.table.filter(pc.equal(self.table[VIEW], part.number))
+        """The rows of one step, with its columns."""
+        rows = self.table.filter(pc.equal(self.table[PART], part.number))
         kinds = {column.name: column for column in self.columns}
         columns = (Column(mine, kinds[name].type, kinds[name].nullable) for mine, name in part.columns)
         table = pa.table([rows[name] for _, name in part.columns], names=[mine for mine, _ in part.columns])

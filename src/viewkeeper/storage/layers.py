@@ -315,12 +315,11 @@ def _finished(rows: Relation, spec: MergeSpec, columns: Sequence[Column]) -> Rel
     derived = {name: parsed_expression(text) for name, text in spec.derived}
     stored = Project(rows, tuple(Named(n, derived.get(n, column(n))) for n in _merged_columns(spec)))
     shown = {name: expr for name, expr in derived.items() if name not in stored.columns}
-    return Project(
-        stored, tuple(Named(c.name, _typed(shown.get(c.name, column(c.name)), c)) for c in columns)
-    )
+    return Project(stored, tuple(Named(c.name, typed(shown.get(c.name, column(c.name)), c)) for c in columns))
 
 
-def _typed(expr: Scalar, stored: Column) -> Scalar:
+def typed(expr: Scalar, stored: Column) -> Scalar:
+    """A value in the type that a column is stored in."""
     return exp.cast(expr, exp.DataType.build(stored.type, dialect="spark"))
 
 
@@ -355,4 +354,5 @@ __all__ = [
     "merged_whole",
     "parsed_expression",
     "replaced",
+    "typed",
 ]

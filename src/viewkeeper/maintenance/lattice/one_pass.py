@@ -34,11 +34,9 @@ from viewkeeper.algebra.expressions import (
 )
 from viewkeeper.algebra.relations import (
     Aggregate,
-    Filter,
     Join,
     JoinKind,
     Lateral,
-    Project,
     Reference,
     Relation,
     State,
@@ -49,9 +47,8 @@ from viewkeeper.delta.summary_delta import rows_summed_up
 from viewkeeper.maintenance.lattice.cube_view import CubeView, Dimension, fact_scan, used_columns
 from viewkeeper.maintenance.lattice.summary import Summary
 from viewkeeper.maintenance.summary_delta.state import StateColumn
-
-VIEW = "__view"
-"""The column that says whose row it is."""
+from viewkeeper.planning.parts import PART
+from viewkeeper.planning.parts import part as part_of_result
 
 
 @dataclass(frozen=True)
@@ -66,28 +63,7 @@ class OnePass:
     def part(self, view: str) -> Relation:
         """The summary-delta of one view, from the result of the pass."""
         number = list(self.columns).index(view)
-        whole = Reference(self.name, self.plan.columns)
-        return Project(Filter(whole, equal(column(VIEW), literal(number))), self.columns[view])
-
-
-@dataclass(frozen=True)
-class PartOf:
-    """Rows of a result that are one view's, and what it calls their columns."""
-
-    result: str
-    number: int
-    columns: tuple[tuple[str, str], ...]
-
-
-def part_of(plan: Relation) -> PartOf | None:
-    """What a plan takes from a pass, where it does nothing else."""
-    match plan:
-        case Project(
-            Filter(Reference() as whole, exp.EQ(this=exp.Column() as view, expression=number)), outputs
-        ):
-            if view.name == VIEW and all(output.is_column for output in outputs):
-                return PartOf(whole.name, int(number.name), tuple((o.name, o.expr.name) for o in outputs))
-    return None
+        return part_of_result(Reference(self.name, self.plan.columns), number, self.columns[view])
 
 
 def one_pass(name: str, summaries: Sequence[Summary]) -> OnePass:
@@ -100,7 +76,7 @@ def one_pass(name: str, summaries: Sequence[Summary]) -> OnePass:
     grouped = (Named(names[expr], _only_for(expr, users, cubes)) for expr, users in keys.items())
     parts = {piece: _part(piece, users, cubes) for piece, users in pieces.items()}
     calls = (Named(f"__call{number}", _call(part)) for number, part in enumerate(parts.values()))
-    state = aggregate_state(Aggregate(rows, (Named(VIEW, column(VIEW)), *grouped), tuple(calls)))
+    state = aggregate_state(Aggregate(rows, (Named(PART, column(PART)), *grouped), tuple(calls)))
     assert state is not None, "pieces of state have state"
     columns = {one.cube.name: tuple(_columns(one, names, parts, state)) for one in summaries}
     return OnePass(name, rows_summed_up(state, rows), columns)
@@ -130,7 +106,7 @@ def _joined(cubes: Sequence[CubeView]) -> Relation:
 def _counting_in(rows: Relation, cubes: Sequence[CubeView]) -> Relation:
     """Each row once for every view whose joins and conditions it meets."""
     numbers = exp.Array(expressions=[literal(number) for number in range(len(cubes))])
-    spread = Lateral(rows, exp.Explode(this=numbers), (VIEW,))
+    spread = Lateral(rows, exp.Explode(this=numbers), (PART,))
     conditions = [conjunction((*_met(cube.dimensions), *cube.where)) for cube in cubes]
     if all(is_true(condition) for condition in conditions):
         return spread
@@ -145,8 +121,8 @@ def _met(dimensions: Iterable[Dimension]) -> Iterator[Scalar]:
 
 def _is_one_of(numbers: Sequence[int]) -> Scalar:
     if len(numbers) == 1:
-        return equal(column(VIEW), literal(numbers[0]))
-    return exp.In(this=column(VIEW), expressions=[literal(number) for number in numbers])
+        return equal(column(PART), literal(numbers[0]))
+    return exp.In(this=column(PART), expressions=[literal(number) for number in numbers])
 
 
 def _only_for(expr: Scalar, users: Sequence[int], cubes: Sequence[CubeView]) -> Scalar:

@@ -1,0 +1,58 @@
+"""An aggregate's layer and its change from one look: both are what recomputation says, and neither is more.
+
+layer   the new state of exactly the groups that the summary-delta mentions; zero rows where one died
+change  Δ of the aggregate, each group at most once on each side, none that looks as it did
+"""
+
+from __future__ import annotations
+
+from hypothesis import assume, given
+
+from tests.laws.databases import History, histories
+from tests.laws.harness import difference, explicit_value, load, rows_of, store, value
+from tests.laws.settings import cases
+from tests.laws.test_stored_aggregates import Kept, aggregates, is_exact
+from viewkeeper.algebra.build import filtered, matching, projected
+from viewkeeper.algebra.counts import plain
+from viewkeeper.algebra.expressions import column, not_, same
+from viewkeeper.algebra.relations import Aggregate
+from viewkeeper.algebra.walk import base_tables
+from viewkeeper.delta import delta, old
+from viewkeeper.delta.aggregate_state import ROWS_NAME
+from viewkeeper.delta.stored_aggregate import is_undetermined, met
+from viewkeeper.delta.summary_delta import full_state, summary_delta
+from viewkeeper.maintenance.looked_at_once import (
+    before_and_after,
+    change_part,
+    layer_and_change,
+    layer_part,
+)
+
+
+@cases(150)
+@given(aggregates(), histories(batches=1))
+def test_layer_and_change_from_one_look(aggregate: Aggregate, history: History) -> None:
+    kept, [batch] = Kept(aggregate), history.batches
+    state, changed = kept.state, frozenset(change.table for change in batch)
+    assume(not changed.isdisjoint(base_tables(aggregate)))
+    load(history.rows, batch)
+    kept.start(changed)
+    summary = store("summary", summary_delta(state, delta(aggregate.child, changed)))
+    both = met(state, kept.stored, summary)
+    assume(not value(filtered(both, is_undetermined(state))))
+    whole = store("both_", plain(layer_and_change(state, before_and_after(state, both))))
+
+    assert explicit_value(change_part(state, whole)) == difference(
+        value(aggregate), value(old(aggregate, changed))
+    )
+    rows = rows_of(change_part(state, whole))
+    if is_exact(rows):
+        assert len({tuple(row) for row in rows}) == len(rows)
+        assert len(rows) == sum(map(abs, explicit_value(change_part(state, whole)).values()))
+
+    layer = store("layer_", layer_part(state, whole))
+    assert len(rows_of(layer)) == len(rows_of(summary))
+    fresh = store("fresh", full_state(state, aggregate.child))
+    mentioned = matching(fresh, projected(summary, same(state.keys))) if state.keys else fresh
+    alive = filtered(layer, not_(column(ROWS_NAME).eq(0))) if state.keys else layer
+    assert value(alive) == value(mentioned)
