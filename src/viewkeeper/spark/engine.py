@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -22,6 +23,7 @@ from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.errors import InvalidSQL, MissingFile, ViewkeeperError, WrongType
 from viewkeeper.planning.in_place import is_in_one_place, met_in_place
 from viewkeeper.spark.arrow import has_plain_types, parquet_bytes, parquet_table
+from viewkeeper.spark.layer_frames import Place, placed, placed_rows
 from viewkeeper.spark.session import settings
 from viewkeeper.sql.render import SPARK, render, state_name
 from viewkeeper.storage.footers import data_file, written_files
@@ -207,8 +209,11 @@ class Engine:
             except (AnalysisException, ParseException) as error:
                 raise translated(error) from error
 
-    def write(self, frame: DataFrame, relation: str, rows: int | None = None) -> tuple[DataFile, ...]:
-        """Writes a DataFrame below a relation's folder; one action. Nothing names the files yet.
+    def write(
+        self, frame: DataFrame, relation: str, rows: int | None = None, at: Place = MappingProxyType({})
+    ) -> tuple[DataFile, ...]:
+        """Writes a DataFrame, with its place, below a relation's folder; one action. Nothing names the files
+        yet.
 
         `rows` are about as many as it has, where that is known. It takes a second action where there are
         many more.
@@ -217,8 +222,8 @@ class Engine:
         if rows is not None and rows <= COLLECTED and has_plain_types(columns_of(frame)):
             table = self.collected(frame, COLLECTED + 1)
             if table.num_rows <= COLLECTED:
-                return self._written(table, relation, join(batch, "part-0.parquet"))
-        return self._written_by_spark(frame, relation, batch, rows)
+                return self._written(placed_rows(table, at), relation, join(batch, "part-0.parquet"))
+        return self._written_by_spark(placed(frame, at) if at else frame, relation, batch, rows)
 
     def write_table(self, table: pa.Table, relation: str) -> tuple[DataFile, ...]:
         """Writes rows that are on the driver below a relation's folder; no action."""

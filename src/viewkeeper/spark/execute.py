@@ -38,7 +38,7 @@ from viewkeeper.spark.engine import RESULTS, Engine, columns_of, counted, slot
 from viewkeeper.spark.fixpoint import run_evaluation, run_maintenance
 from viewkeeper.spark.held import Held
 from viewkeeper.spark.id_diffs import run_diffs
-from viewkeeper.spark.layer_frames import cast_to, layer_columns, placed
+from viewkeeper.spark.layer_frames import Place, cast_to, layer_columns, place
 from viewkeeper.spark.read import Reader, Source
 from viewkeeper.sql.render import state_name
 from viewkeeper.sql.splice import spliced, tables_read
@@ -282,9 +282,8 @@ class Execution:
         columns = layer_columns(state, frame.columns)
         more = [c for c in columns_of(frame) if c.name.startswith(BESIDE) or c.name in step.flags]
         frame = cast_to(frame, (*columns, *more))
-        if state.merge is not None:
-            frame = frame.withColumns(placed(self.draft.next_sequence(step.relation), step.replaces))
-        files = self.engine.write(frame, state.folder, self.expected)
+        at = self._place(step) if state.merge is not None else {}
+        files = self.engine.write(frame, state.folder, self.expected, at)
         written = self._appended(step, files)
         if step.kept and state.merge is not None:
             self.sizes[step.kept] = written
@@ -301,8 +300,10 @@ class Execution:
         if own is None or step.kept or state.merge is None:
             return None
         columns = layer_columns(state, own.table.column_names)
-        sequence = self.draft.next_sequence(step.relation)
-        return own.layer(columns, sequence, step.replaces) if own.has(columns) else None
+        return own.layer(columns, self._place(step)) if own.has(columns) else None
+
+    def _place(self, step: AppendLayer) -> Place:
+        return place(self.draft.next_sequence(step.relation), step.replaces)
 
     def _appended(self, step: AppendLayer, files: tuple[DataFile, ...]) -> int:
         """Names the files of a layer in the draft; the number of their rows."""

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from viewkeeper.algebra.schema import Column
 from viewkeeper.planning.parts import PART, PartOf
-from viewkeeper.storage.layers import REPLACES, SEQUENCE
+from viewkeeper.spark.layer_frames import Place, placed_rows
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,6 @@ class Held:
         kinds = {column.name: column.type for column in self.columns}
         return all(kinds.get(column.name) == column.type for column in columns)
 
-    def layer(self, columns: Sequence[Column], sequence: int, replaces: bool) -> pa.Table:
+    def layer(self, columns: Sequence[Column], at: Place) -> pa.Table:
         """The rows as a layer of a keyed relation, with its place in the order of layers."""
-        count = self.table.num_rows
-        return (
-            self.table.select([column.name for column in columns])
-            .append_column(SEQUENCE, pa.repeat(pa.scalar(sequence, pa.int64()), count))
-            .append_column(REPLACES, pa.repeat(pa.scalar(replaces), count))
-        )
+        return placed_rows(self.table.select([column.name for column in columns]), at)

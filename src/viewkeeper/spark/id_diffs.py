@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from viewkeeper.algebra.expressions import columns_of
 from viewkeeper.algebra.relations import Project, Reference, Relation, Scan, State
@@ -19,6 +18,7 @@ from viewkeeper.maintenance.id_diffs.strategy import hidden, hidden_name
 from viewkeeper.planning.steps import ApplyDiffs, diffs_present
 from viewkeeper.spark.engine import RESULTS
 from viewkeeper.spark.engine import columns_of as columns_of_frame
+from viewkeeper.spark.layer_frames import place
 from viewkeeper.sql.render import state_name
 from viewkeeper.storage.id_layers import diff_schema
 from viewkeeper.storage.layers import SEQUENCE
@@ -131,11 +131,9 @@ class _Writer:
             if c.name != SEQUENCE
         ]
         before = sum(name == step.target for name, _, _ in self.pending)
-        place = F.lit(draft.next_sequence(step.target) + before).cast("bigint")
-        rows = (
-            self.execution.frames[hidden_name(step.diff.name)].selectExpr(*texts).withColumn(SEQUENCE, place)
-        )
-        written = self.pool.submit(engine.write, rows, state.folder, self.execution.expected)
+        at = place(draft.next_sequence(step.target) + before)
+        rows = self.execution.frames[hidden_name(step.diff.name)].selectExpr(*texts)
+        written = self.pool.submit(engine.write, rows, state.folder, self.execution.expected, at)
         self.pending.append((step.target, diff, written))
 
     def settle(self) -> None:

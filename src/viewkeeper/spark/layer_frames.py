@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column as Expression
+from collections.abc import Mapping
+
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -17,8 +19,31 @@ def layer_columns(state: RelationState, names: list[str]) -> tuple[Column, ...]:
     return (*columns, Column(COUNT, "bigint", nullable=False)) if COUNT in names else columns
 
 
-def placed(sequence: int, replaces: bool) -> dict[str, Expression]:
-    return {SEQUENCE: F.lit(sequence).cast("bigint"), REPLACES: F.lit(replaces)}
+Place = Mapping[str, int | bool]
+"""Where a layer stands: columns that have one value in all its rows."""
+
+
+def place(sequence: int, replaces: bool | None = None) -> Place:
+    """The place of a layer in the order of layers, and, of one that merges by key, whether it replaces."""
+    return {SEQUENCE: sequence} if replaces is None else {SEQUENCE: sequence, REPLACES: replaces}
+
+
+def placed(frame: DataFrame, at: Place) -> DataFrame:
+    """A frame with its place. Spark writes numbers into the code that it compiles for a plan: with another
+    number in each refresh, nothing that was compiled would serve again."""
+    return frame.withColumns({name: F.lit(value).cast(_type(value)) for name, value in at.items()})
+
+
+def placed_rows(table: pa.Table, at: Place) -> pa.Table:
+    """Rows on the driver with their place."""
+    for name, value in at.items():
+        kind = pa.bool_() if isinstance(value, bool) else pa.int64()
+        table = table.append_column(name, pa.repeat(pa.scalar(value, kind), table.num_rows))
+    return table
+
+
+def _type(value: int | bool) -> str:
+    return "boolean" if isinstance(value, bool) else "bigint"
 
 
 def cast_to(frame: DataFrame, columns: tuple[Column, ...]) -> DataFrame:
