@@ -9,7 +9,8 @@ Two ways, chosen by what the batch holds:
                 Groups whose extreme was lost, where there are any, are computed anew and replace that.
 
 A batch with at least as many changes as there are groups touches most of them. All groups are then written,
-those that did not change as they were, so that whoever reads next has nothing to merge.
+those that did not change as they were, so that whoever reads next has nothing to merge. An aggregate without
+keys has one group, and is always written so.
 """
 
 from __future__ import annotations
@@ -83,8 +84,9 @@ def _looking(
         _met(stratum, summary, batch, whole), (*refreshed_groups(state, whole), *next_to, *same((LOST,)))
     )
     is_lost = filtered(kept, equal(column(LOST), literal(1)))
+    is_all = whole or not state.keys
     return [
-        AppendLayer(name, plain(layer), True, "δR ⋈ stored", only_from, kept.name, (LOST,), whole=whole),
+        AppendLayer(name, plain(layer), True, "δR ⋈ stored", only_from, kept.name, (LOST,), whole=is_all),
         Compute(lost.name, _keys(state, is_lost), RECOMPUTE, True, (flag(kept.name, LOST),)),
         AppendLayer(
             name,

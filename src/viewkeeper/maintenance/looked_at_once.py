@@ -64,7 +64,7 @@ def looked_at_once(
     whole = Reference(both.name, plan.columns)
     return [
         both,
-        AppendLayer(name, layer_part(state, whole), True, "f(2, 1)", only_from),
+        AppendLayer(name, layer_part(state, whole), True, "f(2, 1)", only_from, whole=not state.keys),
         Compute(delta_name(name), change_part(state, whole), f"Δ({name})", True, only_from),
     ]
 

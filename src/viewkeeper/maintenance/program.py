@@ -34,6 +34,7 @@ from viewkeeper.algebra.walk import children, with_children
 from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState, aggregate_state
 from viewkeeper.delta.functions import Kind, when
 from viewkeeper.delta.summary_delta import full_state
+from viewkeeper.maintenance.needed_groups import with_needed_groups
 from viewkeeper.maintenance.recursive_strata import (
     fixpoint_shown,
     is_storable,
@@ -129,6 +130,7 @@ class _Strata:
 
 def program(view: str, rel: Relation) -> tuple[Stratum, ...]:
     """The strata of a view, in the order in which they are maintained."""
+    rel = with_needed_groups(rel)
     strata = _Strata(view)
     outputs, aggregate = _top(rel)
     if aggregate is not None:
