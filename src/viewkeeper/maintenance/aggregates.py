@@ -78,7 +78,7 @@ def _looking(
     changes = [column for column in handed_on if column not in state.keys]
     kept = Reference(met_name(name), (*state.keys, *changes, LOST))
     lost = Reference(f"{name}__lost", state.keys or (_ANY,))
-    whole = _most_change(stratum, changed, batch)
+    whole = most_change(stratum, changed, batch)
     next_to = (Named(beside(change), column(change)) for change in changes)
     layer = projected(
         _met(stratum, summary, batch, whole), (*refreshed_groups(state, whole), *next_to, *same((LOST,)))
@@ -99,7 +99,7 @@ def _looking(
     ]
 
 
-def _most_change(stratum: Stratum, changed: frozenset[str], batch: Batch) -> bool:
+def most_change(stratum: Stratum, changed: frozenset[str], batch: Batch) -> bool:
     """Whether no fewer rows changed than there are groups, and these are few enough to be written each time.
 
     Those who take their summary-delta from what is written must not find groups in it that did not change.

@@ -135,7 +135,7 @@ def _changed_stratum(
             steps.append(Compute(name, summary, "summary-delta"))
             summary = Reference(name, summary.columns)
         if _is_shown_by_looking(stratum, work, view, batch) and not must_look(stratum, batch, changed):
-            return [*steps, *looked_at_once(stratum, summary, batch, only_from)]
+            return [*steps, *looked_at_once(stratum, summary, changed, batch, only_from)]
         steps += append_summary(stratum, summary, changed, batch, only_from)
     if stratum is not view.top:
         steps.append(_visible_change(stratum, work, batch, only_from, _is_only_buffered(stratum, view)))

@@ -9,6 +9,7 @@ With 1 the summary-delta of a group, 2 its stored row, and f of quass96 Table 1:
 These are Figures 3 and 5 from one evaluation of their common subexpression. Each group is once in the layer
 and at most twice in the change; the number of the part stands beside them (`planning/parts.py`). The new
 state replaces the old one, so that whoever reads the aggregate next looks at main once and adds nothing up.
+Where most groups change, and they are few, all are written, by a full join in place of ⟕.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ from viewkeeper.algebra.expressions import (
     same,
     same_or_both_null,
 )
-from viewkeeper.algebra.relations import Lateral, Reference, Relation
+from viewkeeper.algebra.relations import JoinKind, Lateral, Reference, Relation
 from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState
 from viewkeeper.delta.stored_aggregate import new_of, old_of
-from viewkeeper.maintenance.aggregates import refreshed_groups, stored_beside
+from viewkeeper.maintenance.aggregates import most_change, refreshed_groups, stored_beside
 from viewkeeper.maintenance.strategy import Batch, Stratum
 from viewkeeper.planning.parts import PART, part
 from viewkeeper.planning.steps import AppendLayer, Compute, Step, delta_name
@@ -51,26 +52,28 @@ SIDE = "__side"
 
 
 def looked_at_once(
-    stratum: Stratum, summary: Relation, batch: Batch, only_from: tuple[str, ...]
+    stratum: Stratum, summary: Relation, changed: frozenset[str], batch: Batch, only_from: tuple[str, ...]
 ) -> list[Step]:
     """The steps that bring a stratum up to date with its summary-delta, and tell its change."""
     state, name = stratum.state, stratum.name
     assert state is not None
-    groups = before_and_after(
-        state, stored_beside(stratum, summary, batch), batch.stored.get(stratum.name, ())
-    )
+    is_whole = most_change(stratum, changed, batch)
+    beside = stored_beside(stratum, summary, batch, JoinKind.FULL if is_whole else JoinKind.LEFT)
+    groups = before_and_after(state, beside, is_whole, batch.stored.get(name, ()))
     plan = plain(layer_and_change(state, groups))
     both = Compute(f"{name}__both", plan, "δR ⋈ stored", only_from=only_from, held=True)
     whole = Reference(both.name, plan.columns)
     return [
         both,
-        AppendLayer(name, layer_part(state, whole), True, "f(2, 1)", only_from, whole=not state.keys),
+        AppendLayer(
+            name, layer_part(state, whole), True, "f(2, 1)", only_from, whole=is_whole or not state.keys
+        ),
         Compute(delta_name(name), change_part(state, whole), f"Δ({name})", True, only_from),
     ]
 
 
 def layer_part(state: AggregateState, whole: Reference) -> Relation:
-    """The new state of every group of the summary-delta."""
+    """The new state of every group."""
     return part(whole, LAYER, same(state.columns))
 
 
@@ -79,15 +82,17 @@ def change_part(state: AggregateState, whole: Reference) -> Relation:
     return part(whole, CHANGE, (*same(state.aggregate.columns), Named(COUNT, column(SIDE))))
 
 
-def before_and_after(state: AggregateState, both: Relation, stored: Sequence[Column] = ()) -> Relation:
-    """Every group of the summary-delta with its old and its new state, this in the types that are stored."""
+def before_and_after(
+    state: AggregateState, both: Relation, is_whole: bool, stored: Sequence[Column] = ()
+) -> Relation:
+    """Every group with its old and its new state, this in the types that are stored."""
     kinds = {one.name: one for one in stored}
 
     def after(item: Named) -> Named:
         kind = kinds.get(item.name)
         return Named(new_of(item.name), item.expr if kind is None else typed(exp.paren(item.expr), kind))
 
-    new = map(after, refreshed_groups(state, whole=False))
+    new = map(after, refreshed_groups(state, is_whole))
     return projected(both, (*new, *same(old_of(name) for name in state.columns)))
 
 

@@ -189,7 +189,8 @@ class Execution:
         """Fetches a result; one that the driver cannot hold is written, and its parts are read from there."""
         frame = self.frame(step.plan)
         columns = columns_of(frame)
-        table = self.engine.collected(frame, HELD + 1) if has_plain_types(columns) else None
+        may_fit = has_plain_types(columns) and (self.expected or 0) <= HELD
+        table = self.engine.collected(frame, HELD + 1) if may_fit else None
         if table is not None and table.num_rows <= HELD:
             self.held[step.name] = Held(table, columns)
             return
