@@ -193,8 +193,8 @@ class Execution:
         table = self.engine.collected(frame, HELD + 1) if may_fit else None
         if table is not None and table.num_rows <= HELD:
             self.held[step.name] = Held(table, columns)
-            return
-        self.frames[step.name] = self.engine.files(RESULTS, self.engine.write_result(frame), columns)
+        else:
+            self._keep(step, self.engine.write_result(frame), columns)
 
     def _own(self, plan: Relation) -> Held | None:
         """What a plan just takes from a result that the driver holds."""
