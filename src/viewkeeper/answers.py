@@ -22,7 +22,8 @@ from viewkeeper.maintenance.lattice.summary import stored_edge
 from viewkeeper.maintenance.summary_delta.state import visible
 from viewkeeper.refresh import stale_views
 from viewkeeper.report import Reason
-from viewkeeper.spark.execute import Execution, Result
+from viewkeeper.spark.execute import Execution
+from viewkeeper.spark.held import Result
 from viewkeeper.spark.session import DataFrame
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.render import render

@@ -1,6 +1,6 @@
 """How the change of an aggregate's input becomes layers of its stored state.
 
-Two ways, chosen by what the batch holds:
+Two ways, chosen by what the batch holds (an aggregate below others has a third, `looked_at_once.py`):
 
     blindly     the summary-delta is appended; counts and sums add, extremes compete, and a group
                 dies when its count reaches zero. Nothing stored is read.

@@ -36,7 +36,7 @@ from viewkeeper.planning.steps import (
 from viewkeeper.spark.arrow import has_plain_types
 from viewkeeper.spark.engine import RESULTS, Engine, columns_of, counted, slot
 from viewkeeper.spark.fixpoint import run_evaluation, run_maintenance
-from viewkeeper.spark.held import Held
+from viewkeeper.spark.held import HELD, Held, Result
 from viewkeeper.spark.id_diffs import run_diffs
 from viewkeeper.spark.layer_frames import Place, cast_to, layer_columns, place
 from viewkeeper.spark.read import Reader, Source
@@ -45,21 +45,9 @@ from viewkeeper.sql.splice import spliced, tables_read
 from viewkeeper.storage.delta_log import commit_main, main_files
 from viewkeeper.storage.relation import DataFile, IdDiff, Layer, RelationState, layers_between
 
-HELD = 200_000
-"""So many rows at most the driver holds of a result that several steps share."""
-
 
 def _silent(line: str) -> None:
     """Progress that nobody listens to."""
-
-
-@dataclass(frozen=True)
-class Result:
-    """What a script has computed, and how many rows it has; what is `held` is on the driver."""
-
-    frame: DataFrame | None
-    rows: int
-    held: Held | None = None
 
 
 @dataclass

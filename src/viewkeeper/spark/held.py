@@ -7,10 +7,14 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import DataFrame
 
 from viewkeeper.algebra.schema import Column
 from viewkeeper.planning.parts import PART, PartOf
 from viewkeeper.spark.layer_frames import Place, placed_rows
+
+HELD = 200_000
+"""So many rows at most the driver holds of a result that several steps share."""
 
 
 @dataclass(frozen=True)
@@ -36,3 +40,12 @@ class Held:
     def layer(self, columns: Sequence[Column], at: Place) -> pa.Table:
         """The rows as a layer of a keyed relation, with its place in the order of layers."""
         return placed_rows(self.table.select([column.name for column in columns]), at)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a script has computed, and how many rows it has; what is `held` is on the driver."""
+
+    frame: DataFrame | None
+    rows: int
+    held: Held | None = None

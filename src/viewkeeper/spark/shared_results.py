@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from viewkeeper.planning.shared_work import SharedWork
 from viewkeeper.planning.steps import Compute
-from viewkeeper.spark.execute import Execution, Result
+from viewkeeper.spark.execute import Execution
+from viewkeeper.spark.held import Result
 
 
 @dataclass
