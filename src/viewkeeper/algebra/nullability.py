@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
 from typing import assert_never
 
 from sqlglot import exp
 
-from viewkeeper.algebra.expressions import Named, Scalar, conjuncts
+from viewkeeper.algebra.expressions import Named, Scalar, conjunction, conjuncts
 from viewkeeper.algebra.relations import (
     Affected,
     Aggregate,
@@ -43,35 +46,59 @@ def nullable(rel: Relation) -> Names:
     return frozenset(rel.columns) - not_null(rel)
 
 
-def not_null(rel: Relation) -> Names:
-    """Columns that hold no NULL in any row."""
+def not_null(rel: Relation, known: Mapping[str, Names] = MappingProxyType({})) -> Names:
+    """Columns that hold no NULL in any row; of results and stored relations, `known` tells it by name."""
+
+    def below(child: Relation) -> Names:
+        return not_null(child, known)
+
     match rel:
         case Scan():
-            return frozenset(b.name for b in rel.bound if not b.source.nullable)
+            full = known.get(rel.table, frozenset())
+            return frozenset(b.name for b in rel.bound if not b.source.nullable or b.source.name in full)
         case Values():
             return _values_not_null(rel)
         case Filter():
-            return not_null(rel.child) | (rejected_nulls(rel.condition) & frozenset(rel.columns))
+            return below(rel.child) | (rejected_nulls(rel.condition) & frozenset(rel.columns))
         case Project():
-            return _never_null(rel.outputs, not_null(rel.child))
+            return _never_null(rel.outputs, below(rel.child))
         case Aggregate():
-            return _never_null(rel.keys, not_null(rel.child)) | _counts(rel.aggregates)
+            return _never_null(rel.keys, below(rel.child)) | _counts(rel.aggregates)
         case Join():
-            return _join_not_null(rel)
+            return _join_not_null(rel, below(rel.left), below(rel.right))
         case Window():
             ranked = frozenset(n.name for n in rel.functions if isinstance(n.expr.this, _RANKS))
-            return not_null(rel.child) | ranked
+            return below(rel.child) | ranked
         case UnionAll():
-            sides = [[name in not_null(side) for name in side.columns] for side in rel.inputs]
+            sides = [[name in below(side) for name in side.columns] for side in rel.inputs]
             return frozenset(name for name, *flags in zip(rel.columns, *sides, strict=True) if all(flags))
         case Difference() | Intersection():
-            return not_null(rel.left)
+            return below(rel.left)
         case Affected() | Distinct() | TopK() | Lateral() | Negate() | Consolidate() | Expand():
-            return not_null(rel.child) & frozenset(rel.columns)
-        case Reference() | Fixpoint():
+            return below(rel.child) & frozenset(rel.columns)
+        case Reference():
+            return known.get(rel.name, frozenset())
+        case Fixpoint():
             return frozenset()
         case _:
             assert_never(rel)
+
+
+def compared_plainly(rel: Relation, known: Mapping[str, Names]) -> Relation:
+    """A join that compares NULL-safely what holds no NULL on one side: `=` means the same there, and costs
+    Spark half as much."""
+    if not isinstance(rel, Join):
+        return rel
+    full = not_null(rel.left, known) | not_null(rel.right, known)
+
+    def plainly(part: Scalar) -> Scalar:
+        if not isinstance(part, exp.NullSafeEQ):
+            return part
+        sides = (part.left, part.right)
+        holds_none = any(isinstance(side, exp.Column) and side.name in full for side in sides)
+        return exp.EQ(this=sides[0].copy(), expression=sides[1].copy()) if holds_none else part
+
+    return replace(rel, on=conjunction(plainly(part) for part in conjuncts(rel.on)))
 
 
 def _values_not_null(rel: Values) -> Names:
@@ -123,8 +150,7 @@ def _counts(items: tuple[Named, ...]) -> Names:
     return frozenset(item.name for item in items if isinstance(call(item.expr), exp.Count))
 
 
-def _join_not_null(join: Join) -> Names:
-    left, right = not_null(join.left), not_null(join.right)
+def _join_not_null(join: Join, left: Names, right: Names) -> Names:
     match join.kind:
         case JoinKind.INNER:
             return left | right | (rejected_nulls(join.on) & frozenset(join.columns))

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 
 from sqlglot import exp
@@ -91,6 +92,7 @@ def relevance(rel: Relation, table: str) -> Scalar:
     return explained_relevance(rel, table).filter
 
 
+@lru_cache(1000)
 def explained_relevance(rel: Relation, table: str) -> Relevance:
     """The filter with its derivation; a table that the view does not read has no relevant change."""
     occurrences = tuple(_compiled(place, place.own) for place in reached(rel, table))

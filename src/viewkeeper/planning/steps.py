@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from viewkeeper.algebra.relations import Fixpoint, Relation
 from viewkeeper.maintenance.id_diffs import Definition
+from viewkeeper.maintenance.id_diffs.schemas import BaseTable
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,8 @@ class Compute:
     nothing else can be left out when there are none. `flags` are columns of 0 and 1: where no row
     has 1, that is known too, under the name `flag(name, column)`. `shared`: other scripts read it
     too, and its size says nothing of what this one writes. `held`: the driver fetches it, and hands
-    out what is each script's part of it.
+    out what is each script's part of it. `log`: the table whose modification log it is, which the driver
+    takes where the changes are few.
     """
 
     name: str
@@ -32,6 +34,7 @@ class Compute:
     flags: tuple[str, ...] = ()
     shared: bool = False
     held: bool = False
+    log: BaseTable | None = None
 
 
 @dataclass(frozen=True)

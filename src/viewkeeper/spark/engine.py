@@ -6,7 +6,7 @@ import re
 import threading
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
@@ -68,9 +68,11 @@ class Engine:
         self.folder = folder
         self.actions = 0
         self._checked: set[str] = set()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._results: list[str] = []
         self._keeping = 0
+        self._settings = ExitStack()
+        self._is_set = False
         self._held: dict[tuple[str, ...], DataFrame | None] = {}
         self._in_one_task: WeakKeyDictionary[DataFrame, int] = WeakKeyDictionary()  # joins that are in it
         self._opened = lru_cache(OPENED)(self._open)
@@ -79,22 +81,27 @@ class Engine:
     def keeping(self) -> Iterator[None]:
         """While this lasts, intermediate results stay: views that are refreshed side by side share them.
 
-        So do the engine's settings, which then are set once and not for every plan.
+        So do the engine's settings: they are set once, with the first plan, and not for every plan.
         """
         with self._lock:
             self._keeping += 1
         try:
-            with self.settings():
-                yield
+            yield
         finally:
             with self._lock:
                 self._keeping -= 1
                 results = [] if self._keeping else self._results
                 if not self._keeping:
-                    self._results, self._held = [], {}
+                    self._results, self._held, self._is_set = [], {}, False
+                    self._settings.close()
             self.folder.delete([path for batch in results for path, _ in self.folder.listed(batch)])
 
     def settings(self) -> AbstractContextManager[None]:
+        """The engine's settings, for a plan; while results are kept, they stay for those that follow."""
+        with self._lock:
+            if self._keeping and not self._is_set:
+                self._settings.enter_context(settings(self.spark))
+                self._is_set = True
         return settings(self.spark)
 
     def files(self, relation: str, files: Iterable[DataFile], columns: Sequence[Column]) -> DataFrame:
@@ -125,6 +132,16 @@ class Engine:
                 self._held[place] = self._driver_rows(relation, files, columns)
             held = self._held[place]
         return self.files(relation, files, columns) if held is None else held
+
+    def few_rows(
+        self, relation: str, files: Sequence[DataFile], columns: Sequence[Column]
+    ) -> pa.Table | None:
+        """The rows of some files on the driver, where they are few and of types that compare there as in
+        Spark."""
+        if not 0 < sum(file.rows for file in files) <= HELD:
+            return None
+        table = self.driver_table(relation, files, columns)
+        return table if table is not None and has_plain_equality(table.schema) else None
 
     def laid(
         self,

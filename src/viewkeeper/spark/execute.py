@@ -16,6 +16,7 @@ from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.algebra.walk import rewrite, scans
 from viewkeeper.delta.share import shared
 from viewkeeper.draft import Draft
+from viewkeeper.maintenance.id_diffs.schemas import BaseTable
 from viewkeeper.planning.cuts import cuts
 from viewkeeper.planning.parts import part_of
 from viewkeeper.planning.sent import Known, sent
@@ -37,7 +38,7 @@ from viewkeeper.spark.arrow import has_plain_types
 from viewkeeper.spark.engine import RESULTS, Engine, columns_of, counted, slot
 from viewkeeper.spark.fixpoint import run_evaluation, run_maintenance
 from viewkeeper.spark.held import HELD, Held, Result
-from viewkeeper.spark.id_diffs import run_diffs
+from viewkeeper.spark.id_diffs import run_diffs, take_log
 from viewkeeper.spark.layer_frames import Place, cast_to, layer_columns, place
 from viewkeeper.spark.read import Reader, Source
 from viewkeeper.sql.render import state_name
@@ -85,6 +86,8 @@ class Execution:
         match step:
             case Compute(held=True):
                 self._hold(step)
+            case Compute(log=BaseTable()) if take_log(self, step):
+                pass
             case Compute(counted=True):
                 self._write_result(step)
             case Compute():
@@ -254,6 +257,15 @@ class Execution:
         if COUNT in scan.columns:
             return reader.counted(state)
         return reader.rows(state, needed=columns)
+
+    def few_changes(self, table: str, columns: tuple[Column, ...]) -> pa.Table | None:
+        """The signed rows that a table has gone through, where the driver reads them as Spark does."""
+        state = self.draft.relations[table]
+        files = [file for layer in self._layers(table) for file in layer.files]
+        rows = self.engine.few_rows(state.folder, files, counted(columns)) if state.merge is None else None
+        if rows is not None:
+            self.note_read(delta_name(table), sum(file.rows for file in files))
+        return rows
 
     def _state(self, scan: Scan) -> RelationState:
         """The state of a stored relation that a scan reads."""

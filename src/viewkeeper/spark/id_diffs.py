@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -13,12 +14,16 @@ from viewkeeper.algebra.relations import Project, Reference, Relation, Scan, Sta
 from viewkeeper.algebra.walk import children, rewrite, scans
 from viewkeeper.delta.share import shared
 from viewkeeper.maintenance.id_diffs.inline import inlined
+from viewkeeper.maintenance.id_diffs.schemas import BaseTable, base_tables
 from viewkeeper.maintenance.id_diffs.script import Apply, Compute, computations
 from viewkeeper.maintenance.id_diffs.strategy import hidden, hidden_name
-from viewkeeper.planning.steps import ApplyDiffs, diffs_present
+from viewkeeper.maintenance.strata import references
+from viewkeeper.planning import steps as planned
 from viewkeeper.spark.engine import RESULTS
 from viewkeeper.spark.engine import columns_of as columns_of_frame
-from viewkeeper.spark.layer_frames import place
+from viewkeeper.spark.held import Held
+from viewkeeper.spark.layer_frames import cast_to, place
+from viewkeeper.spark.on_driver import flags_in, log_of, picked
 from viewkeeper.sql.render import state_name
 from viewkeeper.storage.id_layers import diff_schema
 from viewkeeper.storage.layers import SEQUENCE
@@ -38,13 +43,14 @@ SCAN = 5
 """About how many operators stand behind a stored relation and its layers."""
 
 
-def run_diffs(execution: Execution, step: ApplyDiffs) -> None:
+def run_diffs(execution: Execution, step: planned.ApplyDiffs) -> None:
     """The script for the base-table diffs that have rows."""
-    script = step.definition.script(diffs_present(step, frozenset(execution.empty)))
-    there = {one.name for one in computations(script) if hidden_name(one.name) in execution.frames}
-    steps, results = tuple(inlined(script.steps, there)), _Results(execution)
+    script = step.definition.script(planned.diffs_present(step, frozenset(execution.empty)))
+    results = _Results(execution, _logs(execution, step, {one.name for one in computations(script)}))
+    there = {one.name for one in computations(script) if results.has(hidden_name(one.name))}
+    steps = tuple(inlined(script.steps, there))
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-        writer = _Writer(execution, pool)
+        writer = _Writer(execution, pool, results)
         for one in steps:
             match one:
                 case Compute():
@@ -58,17 +64,62 @@ def run_diffs(execution: Execution, step: ApplyDiffs) -> None:
         writer.settle()
 
 
+def take_log(execution: Execution, step: planned.Compute) -> bool:
+    """Whether the driver could take a modification log, and tell which of its flags some row has."""
+    log = None if step.log is None else _log(execution, step.log)
+    if log is None:
+        return False
+    execution.held[step.name] = log
+    marked = flags_in(step.plan, log.table)
+    execution.empty |= {planned.flag(step.name, mark) for mark in step.flags if mark not in marked}
+    return True
+
+
+def _log(execution: Execution, table: BaseTable) -> Held | None:
+    rows = execution.few_changes(table.name, table.columns)
+    return None if rows is None else log_of(rows, table)
+
+
+def _logs(execution: Execution, step: planned.ApplyDiffs, names: Collection[str]) -> dict[str, Held]:
+    """The modification logs that a script takes, where the changes are few enough for the driver."""
+    found = {}
+    for table in base_tables(step.definition.top, step.definition.schemas):
+        name = hidden_name(table.log.name)
+        if table.log.name in names and name not in execution.frames:
+            log = execution.held.get(name) or _log(execution, table)
+            if log is not None:
+                found[name] = log
+    return found
+
+
 @dataclass
 class _Results:
-    """The results of a script, with the number of operators that Spark sees behind each."""
+    """The results of a script: rows on the driver, and frames with the number of operators that Spark sees
+    behind each."""
 
     execution: Execution
+    rows: dict[str, Held]
     operators: dict[str, int] = field(default_factory=dict)
 
+    def has(self, name: str) -> bool:
+        return name in self.rows or name in self.execution.frames
+
+    def frame(self, name: str) -> DataFrame:
+        frames = self.execution.frames
+        if name not in frames:
+            held = self.rows[name]
+            frames[name] = self.execution.engine.local(held.table, held.columns)
+        return frames[name]
+
     def compute(self, name: str, plan: Relation) -> None:
-        """A result that is large to plan is written out: several steps use it, or it is applied."""
+        """What just picks from rows on the driver is picked there. A result that is large to plan is written
+        out: several steps use it, or it is applied."""
         frames, engine = self.execution.frames, self.execution.engine
-        if name in frames:
+        if self.has(name):
+            return
+        own = picked(plan, self.rows)
+        if own is not None:
+            self.rows[name] = own
             return
         frame, self.operators[name] = self._frame(name, plan)
         if self.operators[name] > LARGE:
@@ -81,6 +132,8 @@ class _Results:
         parts, rest = shared(rewrite(plan, _narrowed), lambda number: f"__part{number}{name}")
         for part in parts:
             self.compute(part.name, part.plan)
+        for used in references(rest):
+            self.frame(used)
         frame = self.execution.engine.plan(rest, {**self._leaves(rest), **self.execution.frames})
         return frame, self._behind(rest)
 
@@ -116,6 +169,7 @@ class _Writer:
 
     execution: Execution
     pool: ThreadPoolExecutor
+    results: _Results
     pending: list[tuple[str, IdDiff, Future[tuple[DataFile, ...]]]] = field(default_factory=list)
 
     def is_pending(self, target: str) -> bool:
@@ -125,15 +179,16 @@ class _Writer:
         draft, engine = self.execution.draft, self.execution.engine
         state = draft.relations[step.target]
         diff = layer_schema(state, step)
-        texts = [
-            f"CAST(`{c.name}` AS {c.type}) AS `{c.name}`"
-            for c in diff_schema(state, diff)
-            if c.name != SEQUENCE
-        ]
+        columns = [column for column in diff_schema(state, diff) if column.name != SEQUENCE]
         before = sum(name == step.target for name, _, _ in self.pending)
         at = place(draft.next_sequence(step.target) + before)
-        rows = self.execution.frames[hidden_name(step.diff.name)].selectExpr(*texts)
-        written = self.pool.submit(engine.write, rows, state.folder, self.execution.expected, at)
+        name = hidden_name(step.diff.name)
+        held = self.results.rows.get(name)
+        if held is not None and held.has(columns):
+            written = self.pool.submit(engine.write_table, held.layer(columns, at), state.folder)
+        else:
+            rows = cast_to(self.results.frame(name), tuple(columns))
+            written = self.pool.submit(engine.write, rows, state.folder, self.execution.expected, at)
         self.pending.append((step.target, diff, written))
 
     def settle(self) -> None:

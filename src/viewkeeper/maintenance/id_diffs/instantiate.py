@@ -41,14 +41,23 @@ from viewkeeper.maintenance.id_diffs.rules.join import join
 from viewkeeper.maintenance.id_diffs.rules.projection import projection
 from viewkeeper.maintenance.id_diffs.rules.selection import selection
 from viewkeeper.maintenance.id_diffs.rules.semijoin import semijoin
-from viewkeeper.maintenance.id_diffs.rules.sums import beside_output, is_additive, moved, sums
+from viewkeeper.maintenance.id_diffs.rules.sums import (
+    beside_output,
+    is_additive,
+    moved,
+    moved_by_update,
+    sums,
+)
 from viewkeeper.maintenance.id_diffs.rules.touched import (
+    Fate,
     asked_twice,
     fate_of_groups,
     inserted_rows,
     signed_changes,
+    stay_in_their_groups,
     straight_from_the_tables,
     touched_rows,
+    updated_rows,
 )
 from viewkeeper.maintenance.id_diffs.rules.tuples import complete_update, tuple_join
 from viewkeeper.maintenance.id_diffs.rules.union import union
@@ -194,17 +203,26 @@ class _Book:
         whole = [] if direct else self._whole_groups(view)
         rest = [diff for diff in self.diffs[view.inputs[0].name] if diff not in [d for d, _ in whole]]
         fate = fate_of_groups(view, rest)
+        stored = self.caches.sources[view.name] is Source.STORED
+        if stored and not whole and is_additive(view) and stay_in_their_groups(view, rest):
+            touched = self.help(view.name, "touched", updated_rows(view.inputs[0], rest[0]))
+            return self._sums(view, moved_by_update(view, touched), fate)
         changes = self.help(view.name, "changes", *self._signed(view, rest, [diff for diff, _ in whole]))
         if is_empty(changes):
             return self.record(view.name, (change for _, change in whole), blocking=True)
         if is_additive(view):
-            groups = self.help(view.name, "moved", moved(view, changes))
-            found = sums(view, self.help(view.name, "beside", beside_output(view, groups)), fate)
-        else:
-            groups = self.help(view.name, "groups", touched_groups(view, changes))
-            now = self.help(view.name, "again", computed_again(view, groups))
-            found = recomputation(view, groups, now, fate)
+            return self._sums(view, moved(view, changes), fate, (change for _, change in whole))
+        groups = self.help(view.name, "groups", touched_groups(view, changes))
+        now = self.help(view.name, "again", computed_again(view, groups))
+        found = recomputation(view, groups, now, fate)
         return self.record(view.name, (*(change for _, change in whole), *found), blocking=True)
+
+    def _sums(
+        self, view: Subview, by_how_much: Relation, fate: Fate, others: Iterable[Change] = ()
+    ) -> tuple[Diff, ...]:
+        groups = self.help(view.name, "moved", by_how_much)
+        found = sums(view, self.help(view.name, "beside", beside_output(view, groups)), fate)
+        return self.record(view.name, (*others, *found), blocking=True)
 
     def _whole_groups(self, view: Subview) -> list[tuple[Diff, Change]]:
         found = ((diff, whole_groups(view, diff)) for diff in self.diffs[view.inputs[0].name])

@@ -4,6 +4,7 @@
    joined with is first restricted to the rows that it can join with.
 2. Figure 8: a table joined with its own diff is not read at all.
 3. What has become empty disappears, up to whole steps.
+4. IDs are compared NULL-safely only where they may be NULL: those that are keys of tables are not.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from sqlglot import exp
 
 from viewkeeper.algebra.build import empty, is_empty
 from viewkeeper.algebra.expressions import Scalar, conjuncts
+from viewkeeper.algebra.nullability import compared_plainly, not_null
 from viewkeeper.algebra.relations import (
     Affected,
     Aggregate,
@@ -39,17 +41,21 @@ from viewkeeper.maintenance.id_diffs.simplify import simplified
 
 def minimize(script: Script) -> Script:
     base = {diff.name: diff.schema for diff in script.base}
+    full = {stored.name: not_null(stored.plan) for stored in script.stored}
     steps: list[Step] = []
     nothing: dict[str, Relation] = {}
     for step in script.steps:
         match step:
             case Compute() if step.explicit:
+                full[step.name] = not_null(step.query, full)
                 steps.append(step)
             case Compute():
                 query = minimized(_without(step.query, nothing), base)
                 if is_empty(query):
                     nothing[step.name] = empty(query.columns)
                 else:
+                    query = rewrite(query, lambda node: compared_plainly(node, full))
+                    full[step.name] = not_null(query, full)
                     steps.append(replace(step, query=query))
             case Apply():
                 if step.diff.name not in nothing:

@@ -82,7 +82,7 @@ def _steps(definition: Definition, batch: Batch) -> Iterator[Step]:
         marks = {diff.name: f"__{diff.name}" for diff in found}
         tests = [Named(marks[diff.name], _flag(belongs(diff.schema))) for diff in found]
         plan = Project(modification_log(table), (*same(table.log.columns), *tests))
-        yield Compute(log, plan, "modification log", counted=True, flags=tuple(marks.values()))
+        yield Compute(log, plan, "modification log", counted=True, flags=tuple(marks.values()), log=table)
         flags += [(name, log, mark) for name, mark in marks.items()]
     yield ApplyDiffs(definition, frozenset(known), tuple(flags))
 

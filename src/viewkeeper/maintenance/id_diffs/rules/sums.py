@@ -1,6 +1,7 @@
 """Tables 9, 11 and 12: γ of SUM, COUNT and (by its operator caches) AVG, from the changes alone.
 
     moved   =  γ_G, sum(sign·x)→x_Δ, sum(sign)→rows_Δ (changes)
+               γ_G, sum(x_post) − sum(x_pre)→x_Δ (touched)            where all is one update inside groups
     beside  =  moved ⟕_G Output^pre
     Δ⁺      =  groups that Output lacks
     Δ⁻      =  groups of which no row is left
@@ -23,10 +24,12 @@ from viewkeeper.algebra.expressions import (
     Scalar,
     and_,
     column,
+    columns_of,
     function,
     literal,
     not_,
     null_safe_match,
+    rename_columns,
     same,
 )
 from viewkeeper.algebra.relations import Aggregate, Join, JoinKind, Relation, State
@@ -34,7 +37,7 @@ from viewkeeper.maintenance.id_diffs.diffs import DiffKind, DiffSchema, delete_s
 from viewkeeper.maintenance.id_diffs.ids import Subview
 from viewkeeper.maintenance.id_diffs.normalize import is_row_count
 from viewkeeper.maintenance.id_diffs.rules.change import Change, in_order, inserted
-from viewkeeper.maintenance.id_diffs.rules.touched import SIGN, Fate
+from viewkeeper.maintenance.id_diffs.rules.touched import NEW_PREFIX, SIGN, Fate
 
 MOVED_PREFIX = "__moved_"
 
@@ -67,6 +70,26 @@ def _movement(item: Named) -> Named:
     else:
         amount = exp.Mul(this=exp.paren(call.this.copy()), expression=sign)
     return Named(MOVED_PREFIX + item.name, function("sum", amount))
+
+
+def moved_by_update(view: Subview, touched: Relation) -> Relation:
+    """The same where rows stay in their groups: each has its values before and after beside each other."""
+    plan = _aggregate(view)
+    return Aggregate(touched, plan.keys, tuple(_difference(item) for item in plan.aggregates))
+
+
+def _difference(item: Named) -> Named:
+    call = item.expr
+    if is_row_count(call):
+        amount: Scalar = function("sum", literal(0))
+    else:
+        after = rename_columns(call, {name: NEW_PREFIX + name for name in columns_of(call)})
+        amount = exp.Sub(this=_or_zero(after), expression=_or_zero(call.copy()))
+    return Named(MOVED_PREFIX + item.name, amount)
+
+
+def _or_zero(call: Scalar) -> Scalar:
+    return call if isinstance(call, exp.Count) else function("coalesce", call, literal(0))
 
 
 def beside_output(view: Subview, moved_groups: Relation) -> Relation:

@@ -62,10 +62,22 @@ class Fate:
     updated: tuple[str, ...]
 
 
+def stay_in_their_groups(view: Subview, diffs: Sequence[Diff]) -> bool:
+    """Whether all that happens to the input of an aggregate is one update of other than grouping columns."""
+    return [diff.schema.kind for diff in diffs] == [DiffKind.UPDATE] and not (
+        _grouping(view) & set(diffs[0].schema.updated)
+    )
+
+
+def _grouping(view: Subview) -> set[str]:
+    assert isinstance(view.plan, Aggregate)
+    return {name for key in view.plan.keys for name in columns_of(key.expr)}
+
+
 def fate_of_groups(view: Subview, diffs: Sequence[Diff]) -> Fate:
     """What the diffs of its input can do to the groups of an aggregate."""
     assert isinstance(view.plan, Aggregate)
-    grouping = {name for key in view.plan.keys for name in columns_of(key.expr)}
+    grouping = _grouping(view)
     kinds = {diff.schema.kind for diff in diffs}
     updated = {name for d in diffs if d.schema.kind is DiffKind.UPDATE for name in d.schema.updated}
     births = bool(grouping & updated) or DiffKind.INSERT in kinds
@@ -100,7 +112,7 @@ def touched_rows(below: Subview, diffs: Sequence[Diff], inserted: Relation) -> R
     """The rows of the pre-state that some diff names: their old values, new values, and whether gone."""
     updates = [diff for diff in diffs if diff.schema.kind is DiffKind.UPDATE]
     if len(updates) == len(diffs) == 1:
-        return _updated_rows(below, updates[0])
+        return updated_rows(below, updates[0])
     rel: Relation = below.at(State.OLD)
     new: dict[str, list[tuple[Scalar, Scalar]]] = {name: [] for name in below.columns}
     marks, gone = [], []
@@ -122,7 +134,7 @@ def touched_rows(below: Subview, diffs: Sequence[Diff], inserted: Relation) -> R
     return Project(kept, (*same(below.columns), *outputs, Named(GONE, or_(*gone) if gone else exp.false())))
 
 
-def _updated_rows(below: Subview, diff: Diff) -> Relation:
+def updated_rows(below: Subview, diff: Diff) -> Relation:
     """The rows that one update names. What it changes it has both values of: only the rest is looked up."""
     told = [name for name in diff.schema.updated if name in diff.schema.pre]
     new = {name: f"__u_{name}" for name in diff.schema.updated}

@@ -1,0 +1,130 @@
+"""Few rows that the driver holds: the modification log of a table, and plans that just pick from such rows.
+
+    log(K, A_pre, A, was, is)    from the signed rows of a table, net of what cancels
+    π_C σ_c(log)                 columns are chosen and named; c tests flags, and whether values differ
+
+An update of columns that no condition looks at is nothing more: its diff passes from the table to the view
+as it is, and to ask Spark for it would take longer than all the rest of the refresh.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlglot import exp
+
+from viewkeeper.algebra.expressions import Scalar
+from viewkeeper.algebra.relations import Filter, Project, Reference, Relation
+from viewkeeper.algebra.schema import COUNT, Column
+from viewkeeper.maintenance.id_diffs.diffs import pre
+from viewkeeper.maintenance.id_diffs.schemas import IS, WAS, BaseTable
+from viewkeeper.spark.held import Held
+
+
+def log_of(rows: pa.Table, table: BaseTable) -> Held:
+    """The net modifications of a table by key, from its signed rows: what `modification_log` is a plan of."""
+    names = [column.name for column in table.columns]
+    places = {name: place for place, name in enumerate(names)}
+    by_key: dict[tuple[Any, ...], list[Any]] = {}
+    for row, count in _net(rows, names).items():
+        sides = by_key.setdefault(tuple(row[places[name]] for name in table.key), [None, None])
+        sides[count > 0] = row
+    values: dict[str, list[Any]] = {name: [] for name in table.log.columns}
+    for key, (old, new) in by_key.items():
+        for name, value in zip(table.key, key, strict=True):
+            values[name].append(value)
+        for name in table.attributes:
+            values[pre(name)].append(None if old is None else old[places[name]])
+            values[name].append(None if new is None else new[places[name]])
+        values[WAS].append(old is not None)
+        values[IS].append(new is not None)
+    columns = _log_columns(table)
+    kinds = {**{name: rows.schema.field(name).type for name in names}, WAS: pa.bool_(), IS: pa.bool_()}
+    kinds |= {pre(name): kinds[name] for name in table.attributes}
+    return Held(pa.table({c.name: pa.array(values[c.name], kinds[c.name]) for c in columns}), columns)
+
+
+def _net(rows: pa.Table, names: list[str]) -> Counter[tuple[Any, ...]]:
+    """The rows with their counts, without those that cancel."""
+    found: Counter[tuple[Any, ...]] = Counter()
+    whole = zip(*(rows.column(name).to_pylist() for name in names), strict=True)
+    for row, count in zip(whole, rows.column(COUNT).to_pylist(), strict=True):
+        found[row] += count
+    return Counter({row: count for row, count in found.items() if count})
+
+
+def _log_columns(table: BaseTable) -> tuple[Column, ...]:
+    known = {column.name: column for column in table.columns}
+    before = {pre(name): Column(pre(name), known[name].type) for name in table.attributes}
+    after = {name: Column(name, known[name].type) for name in table.attributes}
+    flags = {name: Column(name, "boolean", nullable=False) for name in (WAS, IS)}
+    found = {**{name: known[name] for name in table.key}, **before, **after, **flags}
+    return tuple(found[name] for name in table.log.columns)
+
+
+def picked(plan: Relation, rows: Mapping[str, Held]) -> Held | None:
+    """The rows of a plan that just picks from rows on the driver; None where it does more."""
+    match plan:
+        case Reference():
+            return rows.get(plan.name)
+        case Filter():
+            below = picked(plan.child, rows)
+            kept = None if below is None else _test(plan.condition, below.table)
+            return None if below is None or kept is None else Held(below.table.filter(kept), below.columns)
+        case Project():
+            below = picked(plan.child, rows)
+            return None if below is None else _projected(plan, below)
+        case _:
+            return None
+
+
+def flags_in(plan: Relation, rows: pa.Table) -> frozenset[str]:
+    """The columns of 0 and 1 that a projection adds to rows on the driver, and that are 1 in some of them."""
+    assert isinstance(plan, Project)
+    tests = {o.name: o.expr.args["ifs"][0].this for o in plan.outputs if isinstance(o.expr, exp.Case)}
+    found = {name: _test(test, rows) for name, test in tests.items()}
+    return frozenset(name for name, where in found.items() if where is None or pc.any(where).as_py())
+
+
+def _projected(plan: Project, below: Held) -> Held | None:
+    if not all(output.is_column for output in plan.outputs):
+        return None
+    known = {column.name: column for column in below.columns}
+    chosen = [(output.name, known[output.expr.name]) for output in plan.outputs]
+    table = pa.table([below.table[c.name] for _, c in chosen], names=[name for name, _ in chosen])
+    return Held(table, tuple(Column(name, c.type, c.nullable) for name, c in chosen))
+
+
+def _test(condition: Scalar, table: pa.Table) -> pa.ChunkedArray | None:
+    """Where a condition holds that is made of flags and of `IS DISTINCT FROM`; None where it is not."""
+    match condition:
+        case exp.Paren():
+            return _test(condition.this, table)
+        case exp.Column():
+            return table[condition.name] if pa.types.is_boolean(table[condition.name].type) else None
+        case exp.And() | exp.Or():
+            sides = [_test(side, table) for side in (condition.left, condition.right)]
+            together = pc.and_ if isinstance(condition, exp.And) else pc.or_
+            return None if any(side is None for side in sides) else reduce(together, sides)
+        case exp.Not():
+            inner = _test(condition.this, table)
+            return None if inner is None else pc.invert(inner)
+        case exp.NullSafeNEQ():
+            return _differ(condition.left, condition.right, table)
+        case _:
+            return None
+
+
+def _differ(left: Scalar, right: Scalar, table: pa.Table) -> pa.ChunkedArray | None:
+    """Where two columns differ, NULL being a value like any other."""
+    if not isinstance(left, exp.Column) or not isinstance(right, exp.Column):
+        return None
+    one, other = table[left.name], table[right.name]
+    one_null, other_null = pc.is_null(one), pc.is_null(other)
+    differ = pc.if_else(pc.or_(one_null, other_null), False, pc.not_equal(one, other))
+    return pc.or_(differ, pc.xor(one_null, other_null))
