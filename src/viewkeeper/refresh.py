@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
-from viewkeeper.batches import batch_of, inputs_seen
+from viewkeeper.batches import batch_of, inputs_seen, last_details
 from viewkeeper.catalog import ViewDefinition
 from viewkeeper.draft import Draft
 from viewkeeper.lattices import Member, member_of, planned
@@ -22,7 +22,7 @@ from viewkeeper.planning.planner import require_strategy
 from viewkeeper.propagation import set_aside, take_over
 from viewkeeper.publish import publish
 from viewkeeper.refresh_family import Family, plan_family
-from viewkeeper.refresh_view import Refresh
+from viewkeeper.refresh_view import Refresh, was_maintained
 from viewkeeper.relevant import Pending, relevant_batches
 from viewkeeper.report import Reason, Report, ViewReport
 from viewkeeper.spark.relations import fold
@@ -261,7 +261,8 @@ def _relevant(
                 for table, change in batch.changes.items()
                 if not change.replaced
             }
-            pending.append(Pending(compiled(definition, draft.catalog), batch, layers))
+            had_use = was_maintained(last_details(draft.base, work.log, definition.name))
+            pending.append(Pending(compiled(definition, draft.catalog), batch, layers, had_use))
     return relevant_batches(work, pending)
 
 

@@ -204,6 +204,11 @@ def _report(
     )
 
 
+def was_maintained(earlier: Mapping[str, Any]) -> bool:
+    """Whether the last refresh of a view had something to do, and was not the first fill."""
+    return "estimate" in earlier and bool(earlier.get(LEARNED))
+
+
 def learned(earlier: Mapping[str, Any]) -> Calibration:
     """What the refreshes of a view have taught so far: the report of the last one tells."""
     return Calibration(earlier.get(LEARNED, {}))

@@ -15,14 +15,23 @@ from viewkeeper.spark.relevance import Question, relevant_rows
 from viewkeeper.storage.relation import Layer, RelationState
 from viewkeeper.workspace import Workspace
 
+MANY = 1_000
+"""More changed rows than this are hardly all irrelevant to a view that had use for some of the last ones."""
+
 
 @dataclass(frozen=True)
 class Pending:
-    """A view and what is pending for it."""
+    """A view and what is pending for it; `had_use`: the changes before these mattered to it."""
 
     view: View
     batch: Batch
     layers: Mapping[str, tuple[RelationState, tuple[Layer, ...]]]
+    had_use: bool = False
+
+    def is_asked(self, table: str) -> bool:
+        """Whether it is found out how many changes matter, which takes an action. Where that hardly leaves
+        out a whole table, those that do not are left out while the others are computed with."""
+        return not self.had_use or self.batch.changes[table].rows <= MANY
 
 
 def relevant_batches(work: Workspace, pending: list[Pending]) -> dict[str, Batch]:
@@ -32,8 +41,9 @@ def relevant_batches(work: Workspace, pending: list[Pending]) -> dict[str, Batch
     for item in pending:
         for table, found in _filters(item).items():
             filters[item.view.name, table] = found.filter
-            changes[item.view.name, table] = item.layers[table]
-    kept = relevant_rows(work.engine, _undecided(filters), changes)
+            if item.is_asked(table) and found.filter != exp.false():
+                changes[item.view.name, table] = item.layers[table]
+    kept = relevant_rows(work.engine, filters, changes)
     decided = {question: 0 for question, found in filters.items() if found == exp.false()}
     return {item.view.name: _reduced(item, filters, {**kept, **decided}) for item in pending}
 
@@ -78,12 +88,9 @@ def view_relevance(view: View, table: str) -> Relevance | None:
     return Relevance(table, tuple(o for one in found for o in one.occurrences), condition)
 
 
-def _undecided(filters: Mapping[Question, Scalar]) -> dict[Question, Scalar]:
-    return {question: found for question, found in filters.items() if found != exp.false()}
-
-
 def _reduced(item: Pending, filters: Mapping[Question, Scalar], kept: Mapping[Question, int]) -> Batch:
-    """Tables without a relevant change count as unchanged; the others keep their filter."""
+    """Tables without a relevant change count as unchanged; the others keep their filter, but for those of
+    which all changes are known to matter."""
     changes, relevance, dropped = {}, {}, 0
     for table, change in item.batch.changes.items():
         question = (item.view.name, table)
@@ -91,6 +98,6 @@ def _reduced(item: Pending, filters: Mapping[Question, Scalar], kept: Mapping[Qu
         dropped += change.rows - rows
         if rows:
             changes[table] = replace(change, rows=rows)
-            if rows < change.rows:
+            if question in filters and (rows < change.rows or question not in kept):
                 relevance[table] = filters[question]
     return replace(item.batch, changes=changes, relevance=relevance, rows_dropped=dropped)

@@ -23,13 +23,13 @@ def relevant_rows(
     filters: Mapping[Question, Scalar],
     changes: Mapping[Question, tuple[RelationState, tuple[Layer, ...]]],
 ) -> dict[Question, int]:
-    """For each question, how many changed rows its filter keeps."""
-    if not filters:
+    """For each question about some changes, how many of their rows its filter keeps."""
+    if not changes:
         return {}
     reader = Reader(engine)
     counts: list[DataFrame] = []
-    for (view, table), condition in filters.items():
-        state, layers = changes[view, table]
+    for (view, table), (state, layers) in changes.items():
+        condition = filters[view, table]
         rows = reader.changes(state, state, layers).frame
         kept = F.count(F.when(F.expr(render_expression(condition)), F.lit(1)))
         counts.append(rows.agg(kept.alias("kept")).select(F.lit(view), F.lit(table), "kept"))

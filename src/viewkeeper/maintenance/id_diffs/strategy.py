@@ -80,7 +80,7 @@ def _steps(definition: Definition, batch: Batch) -> Iterator[Step]:
             continue
         log = hidden_name(table.log.name)
         marks = {diff.name: f"__{diff.name}" for diff in found}
-        tests = [Named(marks[diff.name], _flag(belongs(diff.schema))) for diff in found]
+        tests = [Named(marks[diff.name], zero_or_one(belongs(diff.schema))) for diff in found]
         plan = Project(modification_log(table), (*same(table.log.columns), *tests))
         yield Compute(log, plan, "modification log", counted=True, flags=tuple(marks.values()), log=table)
         flags += [(name, log, mark) for name, mark in marks.items()]
@@ -97,7 +97,8 @@ def _told(diffs: Iterable[Diff], change: TableChange) -> set[str] | None:
     return {diff.name for diff in updates if change.updates & set(diff.schema.updated)}
 
 
-def _flag(condition: exp.Expr) -> exp.Expr:
+def zero_or_one(condition: exp.Expr) -> exp.Expr:
+    """A flag: a column of 1 where a condition holds."""
     return exp.Case().when(condition, literal(1)).else_(literal(0))
 
 

@@ -1,0 +1,97 @@
+"""What the driver does with few rows is what the plans do: logs, flags, and what is picked from them.
+
+Scripts of random views are executed on DuckDB, with the driver's rows in the place of every result that it
+can tell by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import pyarrow as pa
+from hypothesis import given
+
+from tests.laws.settings import cases
+from tests.laws.test_id_diffs import changes, definition, is_up_to_date, seeds, stage
+from tests.maintenance.id_diffs.stage import Stage
+from tests.maintenance.id_diffs.views import random_view
+from viewkeeper.algebra.expressions import Named, literal, same
+from viewkeeper.algebra.relations import Filter, Project
+from viewkeeper.algebra.schema import COUNT
+from viewkeeper.maintenance.id_diffs import Caching
+from viewkeeper.maintenance.id_diffs.inline import inlined
+from viewkeeper.maintenance.id_diffs.schemas import BaseTable, base_tables, belongs
+from viewkeeper.maintenance.id_diffs.script import Apply, Compute
+from viewkeeper.maintenance.id_diffs.strategy import zero_or_one
+from viewkeeper.spark.held import Held
+from viewkeeper.spark.on_driver import flags_in, log_of, picked
+
+
+def signed_rows(on: Stage, table: BaseTable) -> pa.Table:
+    names = ", ".join(f'"{column.name}"' for column in table.columns)
+    found = on.connection.sql(f"SELECT {names}, {COUNT} FROM {table.name}__delta").to_arrow_table()
+    return pa.table(found.columns, names=found.column_names)
+
+
+def put(on: Stage, name: str, held: Held) -> None:
+    on.connection.register("held", held.table)
+    on.run(f"CREATE OR REPLACE TEMP TABLE {name} AS FROM held")
+    on.connection.unregister("held")
+
+
+@cases(12)
+@given(seeds)
+def test_a_script_with_rows_of_the_driver_does_the_same(seed: int) -> None:
+    random = Random(seed)
+    plan = random_view(random)
+    found = definition(plan, random.choice(list(Caching)), tuple_based=random.random() < 0.3)
+    script = found.script()
+    tables = base_tables(found.top, found.schemas)
+    for _ in changes(random, script):
+        rows = {table.log.name: log_of(signed_rows(stage(), table), table) for table in tables}
+        for name, held in rows.items():
+            put(stage(), name, held)
+        for step in inlined(script.steps, set(rows)):
+            own = None if isinstance(step, Apply) else picked(step.query, rows)
+            if own is not None:
+                rows[step.name] = own
+                put(stage(), step.name, own)
+            else:
+                stage().execute(replace(script, steps=(step,)))
+        is_up_to_date(script, plan)
+
+
+@cases(12)
+@given(seeds)
+def test_the_log_and_its_flags_are_those_of_the_plan(seed: int) -> None:
+    random = Random(seed)
+    found = definition(random_view(random))
+    logs = {step.name: step for step in found.base_steps()}
+    for _ in changes(random, found.script()):
+        for table in base_tables(found.top, found.schemas):
+            held = log_of(signed_rows(stage(), table), table)
+            stage().execute(replace(found.script(), steps=(logs[table.log.name],)))
+            put(stage(), "held_log", held)
+            assert stage().rows("held_log", table.log.columns) == stage().rows(table.log.name)
+            diffs = {diff.name: belongs(diff.schema) for diff in found.diffs_of(table.name)}
+            flagged = Project(
+                table.log,
+                (*same(table.log.columns), *(Named(name, zero_or_one(test)) for name, test in diffs.items())),
+            )
+            present = {n for n, test in diffs.items() if stage().rows(Filter(table.log, test))}
+            assert flags_in(flagged, held.table) == present
+
+
+def test_what_does_more_than_pick_is_left_to_spark() -> None:
+    found = definition(random_view(Random(1)))
+    table = base_tables(found.top, found.schemas)[0]
+    held = log_of(signed_rows(stage(), table), table)
+    rows = {table.log.name: held}
+    assert picked(table.log, rows) is held
+    computed = Project(table.log, (Named("one", literal(1)),))
+    assert picked(computed, rows) is None
+    assert picked(Project(computed, same(("one",))), rows) is None
+    step = next(step for step in found.base_steps() if step.name == table.log.name)
+    assert isinstance(step, Compute)
+    assert picked(step.query, rows) is None
