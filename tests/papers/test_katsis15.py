@@ -10,7 +10,7 @@ from sqlglot import exp
 from tests.maintenance.id_diffs.devices import BEFORE, SCHEMAS, v, v_prime
 from tests.maintenance.id_diffs.stage import Row, Rows, Stage, at
 from viewkeeper.algebra.relations import Aggregate, Filter, Join, Reference, Relation, Scan, State
-from viewkeeper.algebra.walk import nodes
+from viewkeeper.algebra.walk import nodes, scans
 from viewkeeper.maintenance.id_diffs import Definition, base_table_reads, define
 from viewkeeper.maintenance.id_diffs.diffs import (
     Diff,
@@ -24,7 +24,7 @@ from viewkeeper.maintenance.id_diffs.ids import Component, subviews
 from viewkeeper.maintenance.id_diffs.instantiate import instantiate
 from viewkeeper.maintenance.id_diffs.rules.selection import selection
 from viewkeeper.maintenance.id_diffs.schemas import base_diffs, base_tables
-from viewkeeper.maintenance.id_diffs.script import Apply, Compute, Script
+from viewkeeper.maintenance.id_diffs.script import Apply, Compute, Script, computations
 
 V_BEFORE = Counter([("D1", "P1", 10), ("D2", "P1", 10), ("D1", "P2", 20)])
 DEARER = {**BEFORE, "parts": [("P1", 11), ("P2", 20)]}
@@ -180,13 +180,21 @@ def test_example_4_6_one_cache_before_the_aggregate_and_the_view_after_it() -> N
 
 
 def test_example_4_7_figure_7_the_script(stage: Stage) -> None:
-    script = defined(v_prime()).script({"upd_parts"})
+    script = defined(v_prime(), adds=False).script({"upd_parts"})
     assert [step.target for step in script.steps if isinstance(step, Apply)] == [script.caches[0].name, "v"]
     assert base_table_reads(script) == ()
     run(stage, script, DEARER)
     assert stage.rows(last_diff(script).name, ("did", "__pre_cost", "cost")) == Counter(
         [("D1", 30, 31), ("D2", 10, 11)]
     )
+    assert visible(stage, script) == Counter([("D1", 31), ("D2", 11)])
+
+
+def test_example_4_7_without_a_look_at_the_view(stage: Stage) -> None:
+    script = defined(v_prime()).script({"upd_parts"})
+    assert not [scan for step in computations(script) for scan in scans(step.query) if scan.table == "v"]
+    run(stage, script, DEARER)
+    assert stage.rows(last_diff(script).name, ("did", "cost", "__n")) == Counter([("D1", 1, 0), ("D2", 1, 0)])
     assert visible(stage, script) == Counter([("D1", 31), ("D2", 11)])
 
 

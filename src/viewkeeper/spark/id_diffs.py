@@ -201,11 +201,8 @@ class _Writer:
 
 def layer_schema(state: RelationState, step: Apply) -> IdDiff:
     """The layer that a diff becomes: its key and columns in the order of the relation."""
-    if step.inserts_unmatched:
-        kind, wanted = DiffKind.INSERT, set(state.names)
-    elif step.deletes:
-        kind, wanted = DiffKind.DELETE, set(step.key)
-    else:
-        kind, wanted = DiffKind.UPDATE, {*step.key, *step.sets}
+    kind = DiffKind(step.diff.schema.kind.value)
+    wanted = {DiffKind.INSERT: state.names, DiffKind.DELETE: ()}.get(kind, step.sets)
     key = tuple(name for name in state.names if name in step.key)
-    return IdDiff(kind, key, tuple(name for name in state.names if name in wanted - set(key)))
+    sets = tuple(name for name in state.names if name in wanted and name not in key)
+    return IdDiff(kind, key, sets, step.diff.schema.counts)

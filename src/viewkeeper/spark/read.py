@@ -198,7 +198,7 @@ class Reader:
             return main
         diffs, frames, rows = self.diffs(state, overlay)
         frame = self.engine.plan(
-            identified(_leaf("main", state.names), diffs), {**frames, "main": main.frame}
+            identified(_leaf("main", state.names), diffs, state.columns), {**frames, "main": main.frame}
         )
         return Source(frame, main.rows + rows)
 
@@ -260,7 +260,8 @@ def _continues(old: RelationState, new: RelationState, layers: tuple[Layer, ...]
 def _matters(layer: Layer, columns: frozenset[str]) -> bool:
     """Whether a diff adds or removes rows, or sets one of the columns."""
     assert layer.diff is not None
-    return layer.diff.kind is not DiffKind.UPDATE or not columns.isdisjoint(layer.diff.sets)
+    changes_values = layer.diff.kind in (DiffKind.UPDATE, DiffKind.MOVE)
+    return not changes_values or not columns.isdisjoint(layer.diff.sets)
 
 
 def layer_schema(state: RelationState) -> tuple[Column, ...]:

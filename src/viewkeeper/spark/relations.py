@@ -13,12 +13,13 @@ from viewkeeper.algebra.relations import Reference
 from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.draft import Draft
 from viewkeeper.spark.engine import Engine, counted
+from viewkeeper.spark.layer_frames import cast_to
 from viewkeeper.spark.read import Reader, layer_schema
 from viewkeeper.storage import layers as merge
 from viewkeeper.storage.changes import net_effect
 from viewkeeper.storage.compaction import Fold, fold_of
 from viewkeeper.storage.delta_log import commit_main, create_main, main_files
-from viewkeeper.storage.id_layers import by_schema, last
+from viewkeeper.storage.id_layers import by_schema, can_fold, diff_schema, last
 from viewkeeper.storage.overflow import doubtful_sums
 from viewkeeper.storage.relation import DataFile, Layer, MergeSpec, RelationState
 
@@ -103,17 +104,17 @@ def _fold_layers(engine: Engine, draft: Draft, name: str) -> int:
 
 
 def _fold_diffs(engine: Engine, draft: Draft, name: str) -> int:
-    """ID-based diffs of one schema become one layer, with the last row of each key."""
+    """ID-based diffs of one schema become one layer, with the last row of each key, or the sum of moves."""
     state, folded = draft.relations[name], []
     reader, own = Reader(engine), by_schema(state.overlay)
-    if len(own) == len(state.overlay):
+    if len(own) == len(state.overlay) or not can_fold(own):
         return _fold_main(engine, draft, name)
     diffs, frames, _ = reader.diffs(state, state.overlay)
     for diff, layers in zip(diffs, own.values(), strict=True):
         if len(layers) == 1:
             folded.append(layers[0])
             continue
-        rows = engine.plan(last(diff), frames)
+        rows = cast_to(engine.plan(last(diff), frames), diff_schema(state, diff.schema))
         files = engine.write(rows, state.folder, sum(layer.rows for layer in layers))
         folded.append(Layer(layers[-1].commit, files, diff=diff.schema))
     draft.put(name, replace(state, overlay=tuple(folded)))

@@ -5,15 +5,18 @@ of the later diffs that name it, a deletion ends it, and of every column the las
 
     rows  =  (main ▷ Δ⁺) ∪ last(Δ⁺)
     value =  rows ▷ last(Δ⁻)  ⟕  last(Δᵘ₁)  ⟕ …           each where Δ.__seq > row's
+             ⟕  γ_key,sum(Δ±)                              of moves after the last of Δ⁺ and Δᵘ
 
 Diffs of one schema need one look, however many layers they come from: for a key only the last of them
-matters. Keys match NULL-safely. Plans refer to `main` and to the diffs by `Reference`.
+matters, and of moves their sum. Keys match NULL-safely. Plans refer to `main` and to the diffs by
+`Reference`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from sqlglot import exp
 
@@ -21,15 +24,26 @@ from viewkeeper.algebra.build import renamed, restricted_to, union_all
 from viewkeeper.algebra.expressions import (
     Named,
     Scalar,
+    and_,
     column,
     conjunction,
     function,
     literal,
     not_,
     null_safe_match,
+    or_,
     same,
 )
-from viewkeeper.algebra.relations import Distinct, Filter, Join, JoinKind, Project, Relation, Window
+from viewkeeper.algebra.relations import (
+    Aggregate,
+    Distinct,
+    Filter,
+    Join,
+    JoinKind,
+    Project,
+    Relation,
+    Window,
+)
 from viewkeeper.algebra.schema import Column
 from viewkeeper.storage.layers import SEQUENCE
 from viewkeeper.storage.relation import DiffKind, IdDiff, Layer, RelationState
@@ -61,8 +75,8 @@ def diff_schema(state: RelationState, diff: IdDiff) -> tuple[Column, ...]:
     return (*(c for c in state.columns if c.name in names), Column(SEQUENCE, "bigint"))
 
 
-def identified(main: Relation, diffs: Sequence[DiffRows]) -> Relation:
-    """The relation after all diffs, with the columns of main."""
+def identified(main: Relation, diffs: Sequence[DiffRows], stored: Iterable[Column] = ()) -> Relation:
+    """The relation after all diffs, with the columns of main; what moved has the type that is stored."""
     inserts = [last(diff) for diff in diffs if diff.schema.kind is DiffKind.INSERT]
     rows = _born(main, inserts, _ids(diffs))
     for diff in diffs:
@@ -70,13 +84,16 @@ def identified(main: Relation, diffs: Sequence[DiffRows]) -> Relation:
             other, names = _named(last(diff), "__gone_")
             rows = Join(rows, other, JoinKind.ANTI, _later(rows, diff.schema, names))
     updates = [diff for diff in diffs if diff.schema.kind is DiffKind.UPDATE]
-    return _updated(rows, updates, main.columns)
+    types = {column.name: column.type for column in stored}
+    return _moved(_updated(rows, updates, main.columns), diffs, types)
 
 
 def last(diff: DiffRows) -> Relation:
-    """For each key the last row of a schema's diffs."""
+    """For each key the last row of a schema's diffs; of moves, what they add up to."""
     if not diff.several:
         return diff.rows
+    if diff.schema.kind is DiffKind.MOVE:
+        return _added_up(diff.rows, diff.schema)
     keys = [column(name) for name in diff.schema.key]
     newest = exp.Window(this=function("max", column(SEQUENCE)), partition_by=keys)
     beside = Window(diff.rows, diff.schema.key, (Named("__last", newest),))
@@ -97,6 +114,87 @@ def touched(rel: Relation, diffs: Sequence[DiffRows]) -> Relation:
         found.append(Join(rest, other, JoinKind.SEMI, on))
         rest = Join(rest, other, JoinKind.ANTI, on)
     return union_all(found, rel.columns)
+
+
+def can_fold(diffs: Iterable[IdDiff]) -> bool:
+    """Whether diffs of one schema can become one: not where values were set between moves of them."""
+    schemas = tuple(diffs)
+    moved = {name for schema in schemas if schema.kind is DiffKind.MOVE for name in schema.sets}
+    return moved.isdisjoint(
+        name for schema in schemas if schema.kind is not DiffKind.MOVE for name in schema.sets
+    )
+
+
+def _added_up(moves: Relation, schema: IdDiff) -> Relation:
+    sums = [Named(name, function("sum", column(name))) for name in schema.sets]
+    newest = Named(SEQUENCE, function("max", column(SEQUENCE)))
+    return restricted_to(Aggregate(moves, same(schema.key), (*sums, newest)), moves.columns)
+
+
+def _moved(rows: Relation, diffs: Sequence[DiffRows], types: Mapping[str, str]) -> Relation:
+    """The rows with all that they moved by; a sum of which no value is left is NULL."""
+    columns = rows.columns
+    counts: dict[str, str] = {}
+    amounts: dict[str, list[str]] = {name: [] for name in columns}
+    for number, diff in enumerate(diff for diff in diffs if diff.schema.kind is DiffKind.MOVE):
+        counts |= dict(diff.schema.counts)
+        for place, (names, moves) in enumerate(_since_set(diff, diffs)):
+            shown = restricted_to(moves, (*diff.schema.key, *names))
+            other, theirs = _named(shown, f"__move{number}_{place}_")
+            match = null_safe_match((name, theirs[name]) for name in diff.schema.key)
+            rows = Join(rows, other, JoinKind.LEFT, match)
+            for name in names:
+                amounts[name].append(theirs[name])
+    if not any(amounts.values()):
+        return rows
+    values = (_moved_value(name, amounts, counts.get(name), types.get(name)) for name in columns)
+    return Project(rows, tuple(Named(name, value) for name, value in zip(columns, values, strict=True)))
+
+
+def _moved_value(
+    name: str, amounts: Mapping[str, Sequence[str]], count: str | None, stored: str | None
+) -> Scalar:
+    if not amounts[name]:
+        return column(name)
+    has_moved = or_(*(not_(exp.Is(this=column(by), expression=exp.null())) for by in amounts[name]))
+    total = _total(name, amounts)
+    new = exp.cast(total, exp.DataType.build(stored, dialect="spark")) if stored else total
+    case = exp.Case()
+    if count is not None:
+        none_left = exp.EQ(this=_total(count, amounts), expression=literal(0))
+        case = case.when(and_(has_moved.copy(), none_left), exp.null())
+    return case.when(has_moved, new).else_(column(name))
+
+
+def _total(name: str, amounts: Mapping[str, Sequence[str]]) -> Scalar:
+    parts = [function("coalesce", column(part), literal(0)) for part in (name, *amounts[name])]
+    return reduce(lambda one, other: exp.Add(this=one, expression=other), parts)
+
+
+def _since_set(diff: DiffRows, diffs: Sequence[DiffRows]) -> Iterator[tuple[tuple[str, ...], Relation]]:
+    """What moves add up to after the last diffs that set a column, or made the row; columns that the same
+    diffs set go together."""
+    absolute = [other for other in diffs if other.schema.kind in (DiffKind.INSERT, DiffKind.UPDATE)]
+    together: dict[tuple[int, ...], list[str]] = {}
+    for name in diff.schema.sets:
+        setting = tuple(n for n, other in enumerate(absolute) if name in other.schema.sets)
+        together.setdefault(setting, []).append(name)
+    for setting, names in together.items():
+        rows = diff.rows
+        for number in setting:
+            rows = _after(rows, absolute[number], f"__since{number}_")
+        yield tuple(names), _added_up(rows, diff.schema)
+
+
+def _after(moves: Relation, setting: DiffRows, prefix: str) -> Relation:
+    """The moves that came after the last diff of a schema that sets what they move."""
+    last_set = restricted_to(last(setting), (*setting.schema.key, SEQUENCE))
+    other, names = _named(last_set, prefix)
+    match = null_safe_match((name, names[name]) for name in setting.schema.key)
+    at = column(names[SEQUENCE])
+    never = exp.Is(this=at, expression=exp.null())
+    later = exp.GT(this=column(SEQUENCE), expression=at.copy())
+    return restricted_to(Filter(Join(moves, other, JoinKind.LEFT, match), or_(never, later)), moves.columns)
 
 
 def _ids(diffs: Sequence[DiffRows]) -> tuple[str, ...]:
@@ -157,4 +255,4 @@ def _value(name: str, candidates: Sequence[tuple[Scalar, Scalar]]) -> Scalar:
     return case.else_(column(name))
 
 
-__all__ = ["DiffRows", "by_schema", "diff_schema", "identified", "last", "touched"]
+__all__ = ["DiffRows", "by_schema", "can_fold", "diff_schema", "identified", "last", "touched"]

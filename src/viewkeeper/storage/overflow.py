@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from viewkeeper.storage.relation import DataFile, Operator, RelationState
+from viewkeeper.storage.relation import DataFile, DiffKind, Layer, Operator, RelationState
 
 GREATEST = 2**63 - 1
 
@@ -22,9 +22,15 @@ def doubtful_sums(state: RelationState, main: Iterable[DataFile]) -> tuple[str, 
     if state.merge is None or not state.overlay:
         return ()
     types = {column.name: column.type for column in state.columns}
-    sums = [n for n, operator in state.merge.operators if operator is Operator.ADD and types[n] == "bigint"]
+    added = {name for name, operator in state.merge.operators if operator is Operator.ADD}
+    added |= {name for layer in state.overlay for name in _moved(layer)}
+    sums = [name for name, _ in state.merge.operators if name in added and types[name] == "bigint"]
     parts = [tuple(main), *(layer.files for layer in state.overlay)]
     return tuple(name for name in sums if sum(_greatest(files, name) for files in parts) > GREATEST)
+
+
+def _moved(layer: Layer) -> tuple[str, ...]:
+    return layer.diff.sets if layer.diff is not None and layer.diff.kind is DiffKind.MOVE else ()
 
 
 def _greatest(files: Iterable[DataFile], name: str) -> int:

@@ -72,6 +72,7 @@ class DiffKind(Enum):
     INSERT = "+"
     DELETE = "-"
     UPDATE = "u"
+    MOVE = "±"
 
 
 @dataclass(frozen=True)
@@ -79,20 +80,24 @@ class IdDiff:
     """The schema of a layer that is an ID-based diff: a part of the IDs, and the columns that it sets.
 
     An insertion has all columns, and stands in the place of the row of the same IDs. A deletion and
-    an update speak of every row that has their key.
+    an update speak of every row that has their key. A move tells by how much sums and counts have moved;
+    `counts` pairs a sum with the count of its values: where that is 0, the sum is NULL.
     """
 
     kind: DiffKind
     key: tuple[str, ...]
     sets: tuple[str, ...] = ()
+    counts: tuple[tuple[str, str], ...] = ()
 
     def to_json(self) -> list[Any]:
-        return [self.kind.value, list(self.key), list(self.sets)]
+        counts = [list(self.counts)] if self.counts else []
+        return [self.kind.value, list(self.key), list(self.sets), *counts]
 
     @staticmethod
     def from_json(data: list[Any]) -> IdDiff:
-        kind, key, sets = data
-        return IdDiff(DiffKind(kind), tuple(key), tuple(sets))
+        kind, key, sets, *counts = data
+        pairs = tuple((name, count) for name, count in counts[0]) if counts else ()
+        return IdDiff(DiffKind(kind), tuple(key), tuple(sets), pairs)
 
 
 @dataclass(frozen=True)

@@ -98,6 +98,12 @@ def apply_sql(step: Apply, columns: tuple[str, ...]) -> list[str]:
         case DiffKind.UPDATE:
             sets = ", ".join(f'"{name}" = d."{name}"' for name in step.sets)
             return [f"UPDATE {target} SET {sets} FROM {diff} d WHERE {match}"]
+        case DiffKind.MOVE:
+            total = {n: f'(COALESCE("{target}"."{n}", 0) + d."{n}")' for n in step.sets}
+            counts = dict(step.diff.schema.counts)
+            new = {n: f"CASE WHEN {total[counts[n]]} = 0 THEN NULL ELSE {total[n]} END" for n in counts}
+            sets = ", ".join(f'"{name}" = {new.get(name, total[name])}' for name in step.sets)
+            return [f"UPDATE {target} SET {sets} FROM {diff} d WHERE {match}"]
 
 
 def _grouped(steps: Iterable[Step]) -> list[Compute | list[Apply]]:

@@ -92,7 +92,7 @@ def test_explain_shows_the_script() -> None:
         "Compute upd_n7: Δu_n7(pid, price_pre, price_post)",
         "Append upd_n7 to __costs_n7: set price by (pid)",
     ]
-    assert titles[-1] == "Append upd_n9 to costs: set cost, __n by (did)"
+    assert titles[-1] == "Append mov_n9 to costs: add to cost, __n by (did)"
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,7 @@ class Definition:
     schemas: Mapping[str, TableSchema]
     caches: Caches
     tuple_based: bool = False
+    adds: bool = True
     _scripts: dict[frozenset[str] | None, Script] = field(default_factory=dict, repr=False, compare=False)
 
     def script(self, changed: Collection[str] | None = None) -> Script:
@@ -46,7 +47,9 @@ class Definition:
         return self._scripts[wanted]
 
     def _made(self, changed: Collection[str] | None) -> Script:
-        dag = instantiate(self.top, self.schemas, self.caches, changed, tuple_based=self.tuple_based)
+        dag = instantiate(
+            self.top, self.schemas, self.caches, changed, tuple_based=self.tuple_based, adds=self.adds
+        )
         return minimize(compose(dag, self.name, self.visible, self.caches))
 
     def diffs_of(self, table: str) -> tuple[Diff, ...]:
@@ -67,17 +70,19 @@ def define(
     *,
     caching: Caching = Caching.AUTO,
     tuple_based: bool = False,
+    adds: bool = True,
 ) -> Definition | Refusal:
     """The view extended by its IDs, and its caches; or why i-diffs cannot keep it up to date.
 
-    Tuple-based scripts have no caches: the paper's compute all but the view from the base tables.
+    Tuple-based scripts have no caches: the paper's compute all but the view from the base tables. With
+    `adds=False` every diff has the paper's form: sums are told as they were and as they are.
     """
     top = infer_ids(plan, schemas)
     if isinstance(top, Refusal):
         return top
     kept = Caching.NEVER if tuple_based else caching
     caches = choose_caches(top, name, kept, outputs=not tuple_based)
-    return Definition(name, plan.columns, top, schemas, caches, tuple_based)
+    return Definition(name, plan.columns, top, schemas, caches, tuple_based, adds)
 
 
 __all__ = [

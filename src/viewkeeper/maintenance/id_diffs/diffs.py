@@ -3,6 +3,7 @@
     Δ⁺(I, A)              rows of the post-state
     Δ⁻(I', A'_pre)        every row with these IDs is gone
     Δᵘ(I', A'_pre, A'')   every row with these IDs now has these values
+    Δ±(I, A'')            the sums and counts of these rows have moved by so much (not in the paper)
 
 In a plan, an attribute's post-state value has the attribute's own name and its pre-state value that
 name with a prefix. An update diff may *know* more post-state values than it *updates*: a known value
@@ -13,7 +14,8 @@ A diff is effective when it tells of the post-state only what is true there:
     Δ⁺ ⊆ V^post      π_I' Δ⁻ ∩ π_I' V^post = ∅      π_I',A''(Δᵘ ⋉ V^post) ⊆ π_I',A'' V^post
 
 A set of effective diffs that tells all of a change can be applied in any order. To that end an
-insertion replaces the row of the same IDs, if there is one.
+insertion replaces the row of the same IDs, if there is one. A move is applied once, and alone: a view whose
+groups have only been updated is told so without a look at it.
 """
 
 from __future__ import annotations
@@ -28,11 +30,13 @@ from viewkeeper.algebra.build import filtered, fresh, projected, renamed, restri
 from viewkeeper.algebra.expressions import (
     Named,
     Scalar,
+    and_,
     column,
     columns_of,
     conjunction,
     conjuncts,
     function,
+    literal,
     not_,
     null_safe_match,
     or_,
@@ -48,6 +52,7 @@ class DiffKind(Enum):
     INSERT = "+"
     DELETE = "-"
     UPDATE = "u"
+    MOVE = "±"
 
 
 def pre(name: str) -> str:
@@ -57,7 +62,8 @@ def pre(name: str) -> str:
 
 @dataclass(frozen=True)
 class DiffSchema:
-    """Which rows a diff names, and what it says of them; `ids` is a key of the diff."""
+    """Which rows a diff names, and what it says of them; `ids` is a key of the diff. `counts` pairs sums that
+    move with the counts of their values."""
 
     kind: DiffKind
     relation: str
@@ -65,6 +71,7 @@ class DiffSchema:
     pre: tuple[str, ...] = ()
     post: tuple[str, ...] = ()
     updated: tuple[str, ...] = ()
+    counts: tuple[tuple[str, str], ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -162,7 +169,7 @@ def applied(rel: Relation, diff: Diff, ids: Sequence[str]) -> Relation:
         case DiffKind.INSERT:
             rest = named_by(rel, diff.rows, ids, JoinKind.ANTI)
             return UnionAll((rest, restricted_to(diff.rows, rel.columns)))
-        case DiffKind.UPDATE:
+        case DiffKind.UPDATE | DiffKind.MOVE:
             return _updated(rel, diff)
 
 
@@ -178,5 +185,14 @@ def _updated(rel: Relation, diff: Diff) -> Relation:
 def _new_value(name: str, theirs: dict[str, str], schema: DiffSchema, mark: str) -> Named:
     if name not in schema.updated:
         return same((name,))[0]
-    case = exp.Case().when(column(mark), column(theirs[name])).else_(column(name))
-    return Named(name, case)
+    new = _total(name, theirs) if schema.kind is DiffKind.MOVE else column(theirs[name])
+    case = exp.Case()
+    if name in dict(schema.counts):
+        none_left = exp.EQ(this=_total(dict(schema.counts)[name], theirs), expression=literal(0))
+        case = case.when(and_(column(mark), none_left), exp.null())
+    return Named(name, case.when(column(mark), new).else_(column(name)))
+
+
+def _total(name: str, theirs: dict[str, str]) -> Scalar:
+    old, by = (function("coalesce", column(part), literal(0)) for part in (name, theirs[name]))
+    return exp.Add(this=old, expression=by)

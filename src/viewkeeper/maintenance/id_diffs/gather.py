@@ -20,7 +20,8 @@ def gathered(changes: Iterable[Change]) -> Iterator[Change]:
     groups: dict[object, list[Change]] = {}
     for number, change in enumerate(change for change in changes if not is_empty(change.query)):
         kind, ids = change.schema.kind, frozenset(change.schema.ids)
-        groups.setdefault(number if kind is DiffKind.UPDATE else (kind, ids), []).append(change)
+        alone = kind in (DiffKind.UPDATE, DiffKind.MOVE)
+        groups.setdefault(number if alone else (kind, ids), []).append(change)
     return (group[0] if len(group) == 1 else _union(group) for group in groups.values())
 
 

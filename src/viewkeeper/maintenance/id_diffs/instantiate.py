@@ -46,6 +46,7 @@ from viewkeeper.maintenance.id_diffs.rules.sums import (
     is_additive,
     moved,
     moved_by_update,
+    moves,
     sums,
 )
 from viewkeeper.maintenance.id_diffs.rules.touched import (
@@ -62,6 +63,8 @@ from viewkeeper.maintenance.id_diffs.rules.touched import (
 from viewkeeper.maintenance.id_diffs.rules.tuples import complete_update, tuple_join
 from viewkeeper.maintenance.id_diffs.rules.union import union
 from viewkeeper.maintenance.id_diffs.schemas import base_diffs, base_tables, instances, modification_log
+
+_WORDS = {DiffKind.INSERT: "ins", DiffKind.DELETE: "del", DiffKind.UPDATE: "upd", DiffKind.MOVE: "mov"}
 
 
 @dataclass(frozen=True)
@@ -103,12 +106,14 @@ def instantiate(
     *,
     tuple_based: bool = False,
     gather: bool = True,
+    adds: bool = True,
 ) -> RuleDag:
     """The rules for the base-table diffs in `changed`, by default all of them.
 
-    `gather`: diffs of stored relations that can be one are one.
+    `gather`: diffs of stored relations that can be one are one. `adds`: where nobody asks for more, a view is
+    told by how much its sums have moved, and not what they were and are.
     """
-    book = _Book(top, schemas, caches, changed, tuple_based, gather)
+    book = _Book(top, schemas, caches, changed, tuple_based, gather, adds)
     for view in subviews(top):
         book.diffs[view.name] = book.propagate(view)
     return RuleDag(top, tuple(book.rules), tuple(book.all_base))
@@ -124,6 +129,7 @@ class _Book:
     changed: Collection[str] | None
     tuple_based: bool
     gather: bool
+    adds: bool
     rules: list[Rule] = field(default_factory=list)
     diffs: dict[str, tuple[Diff, ...]] = field(default_factory=dict)
 
@@ -159,7 +165,7 @@ class _Book:
         return Reference(name, query.columns)
 
     def _name(self, subview: str, kind: DiffKind) -> str:
-        word = {DiffKind.INSERT: "ins", DiffKind.DELETE: "del", DiffKind.UPDATE: "upd"}[kind]
+        word = _WORDS[kind]
         own = (rule.schema for rule in self.rules if rule.subview == subview and rule.schema is not None)
         taken = sum(schema.kind is kind for schema in own)
         return f"{word}_{subview}" if not taken else f"{word}{taken + 1}_{subview}"
@@ -206,7 +212,12 @@ class _Book:
         stored = self.caches.sources[view.name] is Source.STORED
         if stored and not whole and is_additive(view) and stay_in_their_groups(view, rest):
             touched = self.help(view.name, "touched", updated_rows(view.inputs[0], rest[0]))
-            return self._sums(view, moved_by_update(view, touched), fate)
+            groups = moved_by_update(view, touched)
+            if self._is_whole_view(view):
+                added = moves(view, groups, fate, self.top, self.caches.in_view or {})
+                self.record(self.top.name, [added], blocking=True)
+                return ()
+            return self._sums(view, groups, fate)
         changes = self.help(view.name, "changes", *self._signed(view, rest, [diff for diff, _ in whole]))
         if is_empty(changes):
             return self.record(view.name, (change for _, change in whole), blocking=True)
@@ -216,6 +227,11 @@ class _Book:
         now = self.help(view.name, "again", computed_again(view, groups))
         found = recomputation(view, groups, now, fate)
         return self.record(view.name, (*(change for _, change in whole), *found), blocking=True)
+
+    def _is_whole_view(self, view: Subview) -> bool:
+        """Whether the view is the groups of an aggregate, and nothing else."""
+        names = self.caches.in_view if self.adds and self.caches.held == view.name else None
+        return bool(view.ids) and names is not None and set(names.values()) == set(self.top.columns)
 
     def _sums(
         self, view: Subview, by_how_much: Relation, fate: Fate, others: Iterable[Change] = ()

@@ -152,6 +152,8 @@ def belongs(schema: DiffSchema) -> Scalar:
             return and_(was, not_(now))
         case DiffKind.UPDATE:
             return conjunction((was, now, changed(schema.updated)))
+        case DiffKind.MOVE:
+            raise AssertionError("what moves is the sums of a view")
 
 
 def _looked_at(top: Subview) -> Iterator[set[tuple[str, str]]]:

@@ -50,7 +50,8 @@ class Apply:
     """Applies a diff to a stored relation: one layer.
 
     The key is a part of the relation's IDs. INSERT: the columns of matching rows are set, the other rows
-    are inserted. UPDATE: the updated columns of all matching rows are set. DELETE: matching rows go.
+    are inserted. UPDATE: the updated columns of all matching rows are set. DELETE: matching rows go. MOVE:
+    what the diff tells is added to the updated columns.
     """
 
     target: str
@@ -64,19 +65,17 @@ class Apply:
     def sets(self) -> tuple[str, ...]:
         return self.diff.schema.updated
 
-    @property
-    def inserts_unmatched(self) -> bool:
-        return self.diff.schema.kind is DiffKind.INSERT
-
-    @property
-    def deletes(self) -> bool:
-        return self.diff.schema.kind is DiffKind.DELETE
-
     def __str__(self) -> str:
-        named = f"by ({', '.join(self.key)})"
-        if self.deletes:
-            return f"delete {named}"
-        return f"insert or set {named}" if self.inserts_unmatched else f"set {', '.join(self.sets)} {named}"
+        named, columns = f"by ({', '.join(self.key)})", ", ".join(self.sets)
+        match self.diff.schema.kind:
+            case DiffKind.INSERT:
+                return f"insert or set {named}"
+            case DiffKind.DELETE:
+                return f"delete {named}"
+            case DiffKind.UPDATE:
+                return f"set {columns} {named}"
+            case DiffKind.MOVE:
+                return f"add to {columns} {named}"
 
 
 Step: TypeAlias = Compute | Apply

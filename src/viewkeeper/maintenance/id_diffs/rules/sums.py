@@ -6,6 +6,7 @@
     Δ⁺      =  groups that Output lacks
     Δ⁻      =  groups of which no row is left
     Δᵘ      =  the others: c_pre = c, c_post = c + c_Δ
+    Δ±      =  moved, where a view holds the groups, none begins or ends, and nobody asks for c_pre and c_post
 
 The paper's tables leave out the creation and death of groups. The count of rows in a group decides
 both; the count of values beside each sum decides whether it is NULL. Without grouping columns there
@@ -14,7 +15,7 @@ is one group, always.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from sqlglot import exp
 
@@ -29,6 +30,7 @@ from viewkeeper.algebra.expressions import (
     literal,
     not_,
     null_safe_match,
+    or_,
     rename_columns,
     same,
 )
@@ -98,6 +100,23 @@ def beside_output(view: Subview, moved_groups: Relation) -> Relation:
     other = {name: pre(name) for name in view.columns}
     on = null_safe_match((key, pre(key)) for key in plan.key_names)
     return Join(moved_groups, renamed(view.at(State.OLD), other), JoinKind.LEFT, on)
+
+
+def moves(view: Subview, groups: Relation, fate: Fate, top: Subview, names: Mapping[str, str]) -> Change:
+    """What is added to a view that holds the aggregate, under the `names` that its columns have there: the
+    view is not looked at."""
+    plan = _aggregate(view)
+    items = [item for item in plan.aggregates if item.name in fate.updated]
+    shown = tuple(names[item.name] for item in items)
+    values = {item.expr.this: names[item.name] for item in items if isinstance(item.expr, exp.Count)}
+    counts = tuple((names[i.name], values[i.expr.this]) for i in items if isinstance(i.expr, exp.Sum))
+    ids = tuple(names[name] for name in view.ids)
+    schema = DiffSchema(DiffKind.MOVE, top.name, ids, (), shown, shown, counts)
+    by = [(item.name, column(MOVED_PREFIX + item.name)) for item in items]
+    some = or_(*(exp.NEQ(this=amount, expression=literal(0)) for _, amount in by))
+    outputs = (*(Named(names[name], column(name)) for name in view.ids),)
+    outputs += tuple(Named(names[name], amount.copy()) for name, amount in by)
+    return Change(schema, in_order(projected(filtered(groups, some), outputs), schema))
 
 
 def sums(view: Subview, beside: Relation, fate: Fate) -> Iterator[Change]:
