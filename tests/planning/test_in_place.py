@@ -7,7 +7,7 @@ import pytest
 from viewkeeper.algebra.counts import plain
 from viewkeeper.algebra.relations import Join, Relation
 from viewkeeper.algebra.schema import Column, TableSchema
-from viewkeeper.planning.in_place import is_in_one_place, met_in_place
+from viewkeeper.planning.in_place import hashed, is_in_one_place, met_in_place
 from viewkeeper.sql.catalog import StaticCatalog
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.render import render
@@ -62,3 +62,15 @@ def test_of_a_chain_the_joins_before_the_large_relation_are_made_in_place() -> N
 )
 def test_equalities_are_needed_and_full_joins_are_left_alone(text: str, is_met: bool) -> None:
     assert bool(met_in_place(query(text), {"a", "b"})) is is_met
+
+
+def test_few_rows_that_are_looked_up_in_many_are_hashed() -> None:
+    plan = query(FIRST)
+    met = met_in_place(plan, {"a", "b"})
+    assert hashed(met, {"b"}) == met
+    assert not hashed(met, {"a"}), "the left input is not what is hashed"
+    assert not hashed(met, {"a", "b"}), "both are few: sorting them costs nothing"
+    text = render(plan, pretty=False, in_place=met, hashed=met)
+    assert text.startswith("SELECT /*+ SHUFFLE_HASH(b_2), COALESCE(1) */")
+    several = met_in_place(query(SECOND), {"a", "b", "c"})
+    assert not hashed(several, {"b", "c"}), "hash tables hold on to their memory: one at most"

@@ -6,7 +6,8 @@ it needs none, and the whole plan is one job:
 
     Δlineitem ⋈ supplier ⋈ nation        in the task that reads Δlineitem
 
-Hash tables would be a little faster, but hold on to their memory; what is sorted can be spilled.
+Hash tables would be a little faster, but hold on to their memory; what is sorted can be spilled. Where a few
+rows that the driver holds are looked up in many, one of them is worth it: the many are not sorted.
 
 Values may be compared by any condition beside the equalities. Right and full outer joins are left to Spark.
 """
@@ -35,6 +36,16 @@ def met_in_place(plan: Relation, leaves: Container[str]) -> frozenset[Join]:
         for node in _in_one_place(plan, leaves)
         if isinstance(node, Join) and node.kind in _KINDS and _has_keys(node)
     )
+
+
+def hashed(joins: frozenset[Join], few: Container[str]) -> frozenset[Join]:
+    """Of joins that are met in place, one that looks up few rows, its right input, in many."""
+    lookups = [j for j in joins if _is_made_of(j.right, few) and not _is_made_of(j.left, few)]
+    return frozenset(lookups if len(lookups) == 1 else ())
+
+
+def _is_made_of(plan: Relation, leaves: Container[str]) -> bool:
+    return all(state_name(n) in leaves for n in nodes(plan) if isinstance(n, Scan | Reference))
 
 
 def _in_one_place(plan: Relation, leaves: Container[str]) -> set[Relation]:

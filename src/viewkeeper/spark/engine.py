@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from viewkeeper.algebra.relations import Join, Relation
 from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.errors import InvalidSQL, MissingFile, ViewkeeperError, WrongType
-from viewkeeper.planning.in_place import is_in_one_place, met_in_place
+from viewkeeper.planning.in_place import hashed, is_in_one_place, met_in_place
 from viewkeeper.spark.arrow import has_plain_types, parquet_bytes, parquet_table
 from viewkeeper.spark.layer_frames import Place, placed, placed_rows
 from viewkeeper.spark.session import settings
@@ -42,6 +42,10 @@ SMALL = 200_000
 
 ONE_TASK = 120_000
 """So few rows are read by one task: what follows needs no shuffle, however many operators there are."""
+
+LOOKED_UP = 500_000
+"""So many rows are read by one task where a few rows of the driver are looked up in them: to send the few to
+several tasks, and to gather what these find, takes longer."""
 
 IN_PLACE = 6
 """So many joins of one task find their inputs there: each holds memory until the task ends."""
@@ -75,6 +79,7 @@ class Engine:
         self._is_set = False
         self._held: dict[tuple[str, ...], DataFrame | None] = {}
         self._in_one_task: WeakKeyDictionary[DataFrame, int] = WeakKeyDictionary()  # joins that are in it
+        self._few: WeakSet[DataFrame] = WeakSet()
         self._opened = lru_cache(OPENED)(self._open)
 
     @contextmanager
@@ -206,7 +211,8 @@ class Engine:
         met = met_in_place(rel, here)
         if len(met) + behind > IN_PLACE:
             met = frozenset()
-        frame = self.text(text_of(rel, met), frames)
+        few = frozenset(name for name, frame in frames.items() if frame in self._few)
+        frame = self.text(text_of(rel, met, hashed(met, few)), frames)
         if is_in_one_place(rel, here):
             known[frame] = len(met) + behind
         return frame
@@ -302,11 +308,14 @@ class Engine:
         """A DataFrame of rows that are on the driver; no action. Spark would stop at an empty chunk."""
         with self.settings():
             frame = self.spark.createDataFrame(table.combine_chunks(), ddl(columns))
-        return self.in_one_task(frame, table.num_rows)
+        local = self.in_one_task(frame, table.num_rows)
+        if table.num_rows <= HELD:
+            self._few.add(local)
+        return local
 
-    def in_one_task(self, frame: DataFrame, rows: int) -> DataFrame:
+    def in_one_task(self, frame: DataFrame, rows: int, at_most: int = ONE_TASK) -> DataFrame:
         """The frame as one partition where it has few rows: joins and aggregates over it need no shuffle."""
-        if rows > ONE_TASK:
+        if rows > at_most:
             return frame
         one = frame.coalesce(1)
         self._in_one_task[one] = self._in_one_task.get(frame, 0)
@@ -361,10 +370,14 @@ def _first_lines(text: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def text_of(rel: Relation, in_place: frozenset[Join] = frozenset()) -> str:
+def text_of(
+    rel: Relation, in_place: frozenset[Join] = frozenset(), by_hash: frozenset[Join] = frozenset()
+) -> str:
     """The SQL of a plan with explicit counts, in which slots stand for its leaves. The next refresh of a view
     mostly has the same plans."""
-    return render(rel, SPARK, lambda leaf: slot(state_name(leaf)), pretty=False, in_place=in_place)
+    return render(
+        rel, SPARK, lambda leaf: slot(state_name(leaf)), pretty=False, in_place=in_place, hashed=by_hash
+    )
 
 
 def slot(name: str) -> str:

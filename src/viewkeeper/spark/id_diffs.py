@@ -19,7 +19,7 @@ from viewkeeper.maintenance.id_diffs.script import Apply, Compute, computations
 from viewkeeper.maintenance.id_diffs.strategy import hidden, hidden_name
 from viewkeeper.maintenance.strata import references
 from viewkeeper.planning import steps as planned
-from viewkeeper.spark.engine import RESULTS
+from viewkeeper.spark.engine import LOOKED_UP, RESULTS
 from viewkeeper.spark.engine import columns_of as columns_of_frame
 from viewkeeper.spark.held import Held
 from viewkeeper.spark.layer_frames import cast_to, place
@@ -138,14 +138,18 @@ class _Results:
         return frame, self._behind(rest)
 
     def _leaves(self, plan: Relation) -> dict[str, DataFrame]:
-        """The stored relations that a plan reads, each with the columns that it needs of them."""
+        """The stored relations that a plan reads, each with the columns that it needs of them. One in which
+        few rows are looked up is read by one task."""
         columns: dict[str, set[str]] = {}
         for scan in scans(plan):
             columns.setdefault(state_name(scan), set()).update(bound.source.name for bound in scan.bound)
-        return {
-            state_name(scan): self.execution.source(scan, frozenset(columns[state_name(scan)])).frame
-            for scan in scans(plan)
-        }
+        few = any(name in self.rows for name in references(plan))
+        found = {}
+        for scan in scans(plan):
+            source = self.execution.source(scan, frozenset(columns[state_name(scan)]))
+            looked_up = self.execution.engine.in_one_task(source.frame, source.rows, LOOKED_UP)
+            found[state_name(scan)] = looked_up if few else source.frame
+        return found
 
     def _behind(self, node: Relation) -> int:
         if isinstance(node, Reference):

@@ -82,9 +82,11 @@ def render(
     name_of: Callable[[Scan | Reference], str] = state_name,
     pretty: bool = True,
     in_place: Container[Relation] = (),
+    hashed: Container[Relation] = (),
 ) -> str:
-    """The SQL text of a plan with explicit counts; joins that are `in_place` send neither input anywhere."""
-    query = _Renderer(dialect, name_of, in_place).query(rel)
+    """The SQL text of a plan with explicit counts; joins that are `in_place` send neither input anywhere, and
+    are sorted, or their right input is `hashed`."""
+    query = _Renderer(dialect, name_of, in_place, hashed).query(rel)
     if dialect == DUCKDB:
         query.transform(_duckdb_names, copy=False)
     return query.sql(dialect=dialect, pretty=pretty, copy=False)
@@ -104,11 +106,16 @@ def render_expression(expr: Scalar, dialect: str = SPARK) -> str:
 
 class _Renderer:
     def __init__(
-        self, dialect: str, name_of: Callable[[Scan | Reference], str], in_place: Container[Relation]
+        self,
+        dialect: str,
+        name_of: Callable[[Scan | Reference], str],
+        in_place: Container[Relation],
+        hashed: Container[Relation],
     ) -> None:
         self.dialect = dialect
         self.name_of = name_of
         self.in_place = in_place
+        self.hashed = hashed
         self.aliases = 0
 
     def query(self, rel: Relation) -> exp.Query:
@@ -203,8 +210,10 @@ class _Renderer:
             select.append("laterals", lateral)
         if block.where:
             select.where(*[tidy(part) for part in block.where], copy=False)
-        if block.merged:
-            hints = [exp.Anonymous(this="MERGE", expressions=[identifier(one) for one in block.merged])]
+        if block.hints:
+            hints = [
+                exp.Anonymous(this=h, expressions=list(map(identifier, n))) for h, n in block.hints.items()
+            ]
             if block.is_scattered:
                 hints.append(exp.Anonymous(this="COALESCE", expressions=[exp.Literal.number(1)]))
             select.set("hint", exp.Hint(expressions=hints))
@@ -237,7 +246,8 @@ class _Renderer:
             return self._exists(join, left, right, on)
         left.joins.append(join_clause(right.source, side, kind, on))
         if join in self.in_place:
-            left.merged.append(right.source.alias)
+            hint = "SHUFFLE_HASH" if join in self.hashed else "MERGE"
+            left.hints.setdefault(hint, []).append(right.source.alias)
             left.is_scattered = left.is_scattered or join.kind is JoinKind.INNER
         if join.kind not in (JoinKind.SEMI, JoinKind.ANTI):
             left.outputs.update(right.outputs)

@@ -29,7 +29,7 @@ class Block:
     joins: list[exp.Join] = field(default_factory=list)
     where: list[Scalar] = field(default_factory=list)
     laterals: list[exp.Lateral] = field(default_factory=list)
-    merged: list[str] = field(default_factory=list)
+    hints: dict[str, list[str]] = field(default_factory=dict)
     is_scattered: bool = False
 
     @property
