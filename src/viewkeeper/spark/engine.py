@@ -313,9 +313,9 @@ class Engine:
             self._few.add(local)
         return local
 
-    def in_one_task(self, frame: DataFrame, rows: int, at_most: int = ONE_TASK) -> DataFrame:
+    def in_one_task(self, frame: DataFrame, rows: int, looked_up: bool = False) -> DataFrame:
         """The frame as one partition where it has few rows: joins and aggregates over it need no shuffle."""
-        if rows > at_most:
+        if rows > (LOOKED_UP if looked_up else ONE_TASK):
             return frame
         one = frame.coalesce(1)
         self._in_one_task[one] = self._in_one_task.get(frame, 0)

@@ -19,7 +19,7 @@ from viewkeeper.maintenance.id_diffs.script import Apply, Compute, computations
 from viewkeeper.maintenance.id_diffs.strategy import hidden, hidden_name
 from viewkeeper.maintenance.strata import references
 from viewkeeper.planning import steps as planned
-from viewkeeper.spark.engine import LOOKED_UP, RESULTS
+from viewkeeper.spark.engine import ONE_TASK, RESULTS
 from viewkeeper.spark.engine import columns_of as columns_of_frame
 from viewkeeper.spark.held import Held
 from viewkeeper.spark.layer_frames import cast_to, place
@@ -143,12 +143,14 @@ class _Results:
         columns: dict[str, set[str]] = {}
         for scan in scans(plan):
             columns.setdefault(state_name(scan), set()).update(bound.source.name for bound in scan.bound)
-        few = any(name in self.rows for name in references(plan))
+        are_few = any(name in self.rows for name in references(plan))
         found = {}
         for scan in scans(plan):
             source = self.execution.source(scan, frozenset(columns[state_name(scan)]))
-            looked_up = self.execution.engine.in_one_task(source.frame, source.rows, LOOKED_UP)
-            found[state_name(scan)] = looked_up if few else source.frame
+            frame = source.frame
+            if are_few and source.rows > ONE_TASK:
+                frame = self.execution.engine.in_one_task(frame, source.rows, looked_up=True)
+            found[state_name(scan)] = frame
         return found
 
     def _behind(self, node: Relation) -> int:
