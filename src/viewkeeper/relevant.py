@@ -62,10 +62,20 @@ def _filters(item: Pending) -> dict[str, Relevance]:
 def _keeps_all(relevance: Relevance, layers: tuple[Layer, ...]) -> bool:
     """Whether the files' footers show that no change can be dropped: it is only about NULLs."""
     nulls = {name for layer in layers for file in layer.files for name in file.nulls}
-    return all(_is_present(part, nulls) for part in conjuncts(relevance.filter))
+    return _holds(relevance.filter, nulls)
+
+
+def _holds(condition: Scalar, nulls: set[str]) -> bool:
+    """Whether a condition holds in every row, as far as only `nulls` are NULL anywhere."""
+    condition = condition.unnest()
+    if isinstance(condition, exp.Or):
+        return _holds(condition.left, nulls) or _holds(condition.right, nulls)
+    return all(_is_present(part, nulls) for part in conjuncts(condition))
 
 
 def _is_present(part: Scalar, nulls: set[str]) -> bool:
+    if isinstance(part.unnest(), exp.Or):
+        return _holds(part, nulls)
     tested = part.this.unnest() if isinstance(part, exp.Not) else None
     if not isinstance(tested, exp.Is) or not isinstance(tested.expression, exp.Null):
         return False

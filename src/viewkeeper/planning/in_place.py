@@ -7,7 +7,7 @@ it needs none, and the whole plan is one job:
     Δlineitem ⋈ supplier ⋈ nation        in the task that reads Δlineitem
 
 Hash tables would be a little faster, but hold on to their memory; what is sorted can be spilled. Where a few
-rows that the driver holds are looked up in many, one of them is worth it: the many are not sorted.
+rows that the driver holds are looked up in many, one or two are worth it: the many are not sorted.
 
 Values may be compared by any condition beside the equalities. Right and full outer joins are left to Spark.
 """
@@ -20,6 +20,9 @@ from viewkeeper.algebra.relations import Join, JoinKind, Reference, Relation, Sc
 from viewkeeper.algebra.walk import children, nodes
 from viewkeeper.delta.equalities import equalities
 from viewkeeper.sql.render import state_name
+
+HASHED = 2
+"""So many hash tables at most are in one plan."""
 
 _KINDS = (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
 
@@ -39,9 +42,9 @@ def met_in_place(plan: Relation, leaves: Container[str]) -> frozenset[Join]:
 
 
 def hashed(joins: frozenset[Join], few: Container[str]) -> frozenset[Join]:
-    """Of joins that are met in place, one that looks up few rows, its right input, in many."""
+    """Of joins that are met in place, those that look up few rows, their right input, in many."""
     lookups = [j for j in joins if _is_made_of(j.right, few) and not _is_made_of(j.left, few)]
-    return frozenset(lookups if len(lookups) == 1 else ())
+    return frozenset(lookups if len(lookups) <= HASHED else ())
 
 
 def _is_made_of(plan: Relation, leaves: Container[str]) -> bool:

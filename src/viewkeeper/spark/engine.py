@@ -43,9 +43,12 @@ SMALL = 200_000
 ONE_TASK = 120_000
 """So few rows are read by one task: what follows needs no shuffle, however many operators there are."""
 
-LOOKED_UP = 500_000
+LOOKED_UP = 1_000_000
 """So many rows are read by one task where a few rows of the driver are looked up in them: to send the few to
 several tasks, and to gather what these find, takes longer."""
+
+SOUGHT = 50_000
+"""So many rows of the driver are hashed where they are looked up."""
 
 IN_PLACE = 6
 """So many joins of one task find their inputs there: each holds memory until the task ends."""
@@ -309,14 +312,19 @@ class Engine:
         with self.settings():
             frame = self.spark.createDataFrame(table.combine_chunks(), ddl(columns))
         local = self.in_one_task(frame, table.num_rows)
-        if table.num_rows <= HELD:
+        if table.num_rows <= SOUGHT:
             self._few.add(local)
         return local
 
-    def in_one_task(self, frame: DataFrame, rows: int, looked_up: bool = False) -> DataFrame:
+    def looked_up(self, frame: DataFrame, rows: int) -> DataFrame:
+        """The frame of a relation in which few rows of the driver are looked up."""
+        return self._in_one(frame) if ONE_TASK < rows <= LOOKED_UP else frame
+
+    def in_one_task(self, frame: DataFrame, rows: int) -> DataFrame:
         """The frame as one partition where it has few rows: joins and aggregates over it need no shuffle."""
-        if rows > (LOOKED_UP if looked_up else ONE_TASK):
-            return frame
+        return self._in_one(frame) if rows <= ONE_TASK else frame
+
+    def _in_one(self, frame: DataFrame) -> DataFrame:
         one = frame.coalesce(1)
         self._in_one_task[one] = self._in_one_task.get(frame, 0)
         return one

@@ -26,6 +26,7 @@ from viewkeeper.maintenance.evaluator import Derivation, absent, before_absence,
 from viewkeeper.maintenance.strata import references
 from viewkeeper.spark.arrow import arrow_type
 from viewkeeper.spark.engine import RESULTS, Engine, columns_of
+from viewkeeper.spark.on_driver import came_or_went
 from viewkeeper.spark.read import Source
 from viewkeeper.sql.render import state_name
 from viewkeeper.storage.relation import DataFile
@@ -85,7 +86,8 @@ class SparkEvaluator:
     """Runs plans over stored relations and results.
 
     `types` are the stored columns of each definition. `prepared` makes a plan speak of relations as
-    they are stored, and of the results in `given`. `is_large`: results do not fit the driver.
+    they are stored, and of the results in `given`. `signed` gives the signed rows that a table went through,
+    where they are few. `is_large`: results do not fit the driver.
     """
 
     engine: Engine
@@ -94,6 +96,7 @@ class SparkEvaluator:
     types: Mapping[str, tuple[Column, ...]]
     prepared: Lowering
     given: Mapping[str, DataFrame]
+    signed: Callable[[Scan], pa.Table | None]
     is_large: bool = False
     results: dict[str, Result] = field(default_factory=dict)
     frames: dict[str, tuple[Result, DataFrame]] = field(default_factory=dict)
@@ -142,29 +145,46 @@ class SparkEvaluator:
         return table.append_column(COUNT, pa.repeat(pa.scalar(1, pa.int64()), table.num_rows))
 
     def _asked(self, query: _Query) -> DataFrame:
-        leaves = {name: self._leaf(name, scan) for name, scan in query.scans}
         named = {name: self._rows(name) for name in query.references}
+        few = any(self._is_few(name) for name in query.references)
+        leaves = {name: self._leaf(name, scan, few) for name, scan in query.scans}
         frame = self.engine.plan(query.plan, {**leaves, **named})
         return frame.selectExpr(*query.casts) if query.casts else frame
 
-    def _leaf(self, name: str, scan: Scan) -> DataFrame:
-        """A stored relation. One that has pending layers is merged once, for all rounds after the second."""
+    def _is_few(self, name: str) -> bool:
+        result = self.results.get(name)
+        return result is not None and not result.files
+
+    def _leaf(self, name: str, scan: Scan, few: bool) -> DataFrame:
+        """A stored relation. One that has pending layers is merged once, for all rounds after the second. One
+        in which `few` rows are looked up is read by one task."""
         if name not in self.gathered:
             self.opened[name] += 1
             source = self.source(scan)
             if self.opened[name] <= 2 or not source.merged or source.rows > GATHERED:
-                return source.frame
+                return self.engine.looked_up(source.frame, source.rows) if few else source.frame
             files = self.engine.write_result(source.frame, source.rows)
             self.gathered[name] = self.engine.files(RESULTS, files, columns_of(source.frame))
         return self.gathered[name]
 
     def _evaluated(self, name: str, derivation: Derivation) -> Result:
+        if (own := self._on_driver(name, derivation)) is not None:
+            return own
         if derivation.signed:
             return self._written(name, derivation, "signed", _signed)
         compared = [rel for rel in (derivation.within, *derivation.without) if rel is not None]
         if sum(self._size(rel) for rel in compared) <= LARGE:
             return self._written(name, derivation, "whole", _whole)
         return self._looked_up(name, derivation)
+
+    def _on_driver(self, name: str, derivation: Derivation) -> Result | None:
+        """Few rows of a table that came, or went, as the driver finds them in what was committed."""
+        if derivation.signed or derivation.within is not None or derivation.without:
+            return None
+        held = came_or_went(derivation.candidates, self.signed)
+        if held is None or not held.has(self._types_of(name)):
+            return None
+        return Result(held.columns, local=held.table)
 
     def _looked_up(self, name: str, derivation: Derivation) -> Result:
         """Candidates first; then only what is near them is read of the others."""
@@ -212,8 +232,7 @@ class SparkEvaluator:
     def _typed(self, name: str, query: _Query) -> tuple[_Query, DataFrame]:
         """The query, and its frame, in the types of the definition that its result belongs to: rounds must
         not widen them."""
-        owners = [definition for definition in self.types if name.startswith(f"{definition}__")]
-        columns = self.types[max(owners, key=len)] if owners else ()
+        columns = self._types_of(name)
         wanted = {COUNT: "bigint", **{column.name: column.type for column in columns}}
         frame = self._asked(query)
         found = columns_of(frame)
@@ -222,6 +241,11 @@ class SparkEvaluator:
             return replace(query, columns=found), frame
         casts = tuple(f"CAST(`{column.name}` AS {column.type}) AS `{column.name}`" for column in typed)
         return replace(query, columns=typed, casts=casts), frame.selectExpr(*casts)
+
+    def _types_of(self, name: str) -> tuple[Column, ...]:
+        """The stored columns of the definition that a result belongs to."""
+        owners = [definition for definition in self.types if name.startswith(f"{definition}__")]
+        return self.types[max(owners, key=len)] if owners else ()
 
     def _size(self, rel: Relation) -> int:
         """At most how many rows a plan compares with: those behind its leaves."""

@@ -16,7 +16,6 @@ from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.algebra.walk import rewrite, scans
 from viewkeeper.delta.share import shared
 from viewkeeper.draft import Draft
-from viewkeeper.maintenance.id_diffs.schemas import BaseTable
 from viewkeeper.planning.cuts import cuts
 from viewkeeper.planning.parts import part_of
 from viewkeeper.planning.sent import Known, sent
@@ -86,15 +85,14 @@ class Execution:
         match step:
             case Compute(held=True):
                 self._hold(step)
-            case Compute(log=BaseTable()) if take_log(self, step):
-                pass
             case Compute(counted=True):
-                self._write_result(step)
+                if not take_log(self, step):
+                    self._write_result(step)
             case Compute():
                 self.frames[step.name] = self.frame(step.plan)
             case AppendLayer():
                 self._append(step)
-                if not self._layers(step.relation):
+                if not self.layers(step.relation):
                     self.empty.add(delta_name(step.relation))
             case ReplaceMain():
                 self.write_main(step.relation, self.query_of(step.plan, step.sql))
@@ -137,7 +135,7 @@ class Execution:
         if isinstance(leaf, Reference):
             return self.sizes.get(leaf.name, inf)
         if leaf.at is State.DELTA:
-            return 2 * sum(layer.rows for layer in self._layers(leaf.table)) or inf
+            return 2 * sum(layer.rows for layer in self.layers(leaf.table)) or inf
         return self.size(leaf)
 
     def _own_part(self, node: Relation) -> Relation:
@@ -258,15 +256,6 @@ class Execution:
             return reader.counted(state)
         return reader.rows(state, needed=columns)
 
-    def few_changes(self, table: str, columns: tuple[Column, ...]) -> pa.Table | None:
-        """The signed rows that a table has gone through, where the driver reads them as Spark does."""
-        state = self.draft.relations[table]
-        files = [file for layer in self._layers(table) for file in layer.files]
-        rows = self.engine.few_rows(state.folder, files, counted(columns)) if state.merge is None else None
-        if rows is not None:
-            self.note_read(delta_name(table), sum(file.rows for file in files))
-        return rows
-
     def _state(self, scan: Scan) -> RelationState:
         """The state of a stored relation that a scan reads."""
         new = self.draft.relations[scan.table]
@@ -344,15 +333,15 @@ class Execution:
 
     def only_gained(self, relation: str) -> bool:
         """Whether a bag has gained rows and lost none, as the footers of its layers tell."""
-        layers = self._layers(relation)
+        layers = self.layers(relation)
         return bool(layers) and all(layer.only_inserts for layer in layers)
 
     def only_lost(self, relation: str) -> bool:
         """Whether a bag has lost rows and gained none."""
-        layers = self._layers(relation)
+        layers = self.layers(relation)
         return bool(layers) and all(layer.only_deletes for layer in layers)
 
-    def _layers(self, relation: str) -> tuple[Layer, ...]:
+    def layers(self, relation: str) -> tuple[Layer, ...]:
         """What happened to a relation since; none where that is not known."""
         state = self.draft.relations[relation]
         return layers_between(self.old.get(relation, state), state)

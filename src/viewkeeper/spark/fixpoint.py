@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from viewkeeper.algebra.build import is_empty, minus, restricted_to
 from viewkeeper.algebra.counts import plain, weighted
 from viewkeeper.algebra.relations import Bound, Fixpoint, Reference, Relation, Scan, State
@@ -21,6 +23,7 @@ from viewkeeper.maintenance.strategy import bound
 from viewkeeper.planning.steps import EvaluateFixpoint, MaintainFixpoint, delta_name
 from viewkeeper.spark.engine import columns_of
 from viewkeeper.spark.evaluator import SMALL, SparkEvaluator
+from viewkeeper.spark.id_diffs import few_changes
 from viewkeeper.spark.read import Reader, Source
 from viewkeeper.sql.render import state_name
 from viewkeeper.storage.changes import net_effect
@@ -96,6 +99,7 @@ class _Recursion:
             {name: relations[relation].columns for name, relation in self.step.relations} or self._types(),
             self._prepared,
             self.execution.frames,
+            self._signed,
             is_large=isinstance(self.step, EvaluateFixpoint) and self._input_rows() > SMALL,
         )
         self.run = Run(self.evaluator, self.step.limit, self.execution.progress, self._stored_pieces())
@@ -127,6 +131,12 @@ class _Recursion:
             piece.is_read = True
             self.execution.note_read(piece.of, piece.source.rows)
         return piece.source
+
+    def _signed(self, scan: Scan) -> pa.Table | None:
+        """The signed rows that a base table went through, where they are few."""
+        if scan.table in self.computed or scan.table not in self.execution.draft.catalog.tables:
+            return None
+        return few_changes(self.execution, scan.table, tuple(item.source for item in scan.bound))
 
     def _size(self, scan: Scan) -> int:
         piece = self.pieces.get(scan.table)

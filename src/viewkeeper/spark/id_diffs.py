@@ -7,10 +7,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from viewkeeper.algebra.expressions import columns_of
 from viewkeeper.algebra.relations import Project, Reference, Relation, Scan, State
+from viewkeeper.algebra.schema import Column
 from viewkeeper.algebra.walk import children, rewrite, scans
 from viewkeeper.delta.share import shared
 from viewkeeper.maintenance.id_diffs.inline import inlined
@@ -19,7 +21,7 @@ from viewkeeper.maintenance.id_diffs.script import Apply, Compute, computations
 from viewkeeper.maintenance.id_diffs.strategy import hidden, hidden_name
 from viewkeeper.maintenance.strata import references
 from viewkeeper.planning import steps as planned
-from viewkeeper.spark.engine import ONE_TASK, RESULTS
+from viewkeeper.spark.engine import RESULTS, counted
 from viewkeeper.spark.engine import columns_of as columns_of_frame
 from viewkeeper.spark.held import Held
 from viewkeeper.spark.layer_frames import cast_to, place
@@ -76,8 +78,19 @@ def take_log(execution: Execution, step: planned.Compute) -> bool:
 
 
 def _log(execution: Execution, table: BaseTable) -> Held | None:
-    rows = execution.few_changes(table.name, table.columns)
+    """The modification log of a table that went through few changes; None where the driver cannot tell."""
+    rows = few_changes(execution, table.name, table.columns)
     return None if rows is None else log_of(rows, table)
+
+
+def few_changes(execution: Execution, table: str, columns: tuple[Column, ...]) -> pa.Table | None:
+    """The signed rows that a table went through, where they are few and read here as by Spark."""
+    state = execution.draft.relations[table]
+    files = [file for layer in execution.layers(table) for file in layer.files]
+    rows = execution.engine.few_rows(state.folder, files, counted(columns)) if state.merge is None else None
+    if rows is not None:
+        execution.note_read(planned.delta_name(table), sum(file.rows for file in files))
+    return rows
 
 
 def _logs(execution: Execution, step: planned.ApplyDiffs, names: Collection[str]) -> dict[str, Held]:
@@ -147,10 +160,8 @@ class _Results:
         found = {}
         for scan in scans(plan):
             source = self.execution.source(scan, frozenset(columns[state_name(scan)]))
-            frame = source.frame
-            if are_few and source.rows > ONE_TASK:
-                frame = self.execution.engine.in_one_task(frame, source.rows, looked_up=True)
-            found[state_name(scan)] = frame
+            looked_up = self.execution.engine.looked_up
+            found[state_name(scan)] = looked_up(source.frame, source.rows) if are_few else source.frame
         return found
 
     def _behind(self, node: Relation) -> int:

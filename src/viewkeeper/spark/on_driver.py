@@ -1,6 +1,7 @@
 """Few rows that the driver holds: the modification log of a table, and plans that just pick from such rows.
 
     log(K, A_pre, A, was, is)    from the signed rows of a table, net of what cancels
+    δ⁺, δ⁻                       the rows of a table that came, or went, each once
     π_C σ_c(log)                 columns are chosen and named; c tests flags, and whether values differ
 
 An update of columns that no condition looks at is nothing more: its diff passes from the table to the view
@@ -10,7 +11,7 @@ as it is, and to ask Spark for it would take longer than all the rest of the ref
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any
 
@@ -19,7 +20,16 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from viewkeeper.algebra.expressions import Scalar
-from viewkeeper.algebra.relations import Filter, Project, Reference, Relation
+from viewkeeper.algebra.relations import (
+    Distinct,
+    Filter,
+    Negate,
+    Project,
+    Reference,
+    Relation,
+    Scan,
+    State,
+)
 from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.maintenance.id_diffs.diffs import pre
 from viewkeeper.maintenance.id_diffs.schemas import IS, WAS, BaseTable
@@ -56,6 +66,34 @@ def _net(rows: pa.Table, names: list[str]) -> Counter[tuple[Any, ...]]:
     for row, count in zip(whole, rows.column(COUNT).to_pylist(), strict=True):
         found[row] += count
     return Counter({row: count for row, count in found.items() if count})
+
+
+def came_or_went(plan: Relation, signed: Callable[[Scan], pa.Table | None]) -> Held | None:
+    """The rows of a plan that just asks which rows of a table came, or which went; None where it does more.
+
+    `signed` gives the signed rows that a table went through, where they are few.
+    """
+    match plan:
+        case Project():
+            below = came_or_went(plan.child, signed)
+            return None if below is None else _projected(plan, below)
+        case Distinct(child=Scan(at=State.DELTA) as scan):
+            return _with_sign(scan, signed(scan), 1)
+        case Distinct(child=Negate(child=Scan(at=State.DELTA) as scan)):
+            return _with_sign(scan, signed(scan), -1)
+        case _:
+            return None
+
+
+def _with_sign(scan: Scan, rows: pa.Table | None, sign: int) -> Held | None:
+    if rows is None:
+        return None
+    net = _net(rows, [item.source.name for item in scan.bound])
+    found = [row for row, count in net.items() if count * sign > 0]
+    values = list(zip(*found, strict=True)) if found else [()] * len(scan.bound)
+    kinds = [rows.schema.field(item.source.name).type for item in scan.bound]
+    table = pa.table([pa.array(v, k) for v, k in zip(values, kinds, strict=True)], names=list(scan.columns))
+    return Held(table, tuple(Column(b.name, b.source.type, b.source.nullable) for b in scan.bound))
 
 
 def _log_columns(table: BaseTable) -> tuple[Column, ...]:
