@@ -47,7 +47,7 @@ def test_an_update_reads_the_cache_and_not_the_view(shop: vk.Warehouse) -> None:
     before = shop.version
     report = refreshed(shop, "UPDATE parts SET price = 25 WHERE pid = 2")
     assert report.actions == 1
-    assert set(report[0].details["reads"]) == {"parts__delta", "__costs_n3__old"}
+    assert sorted(report[0].details["reads"]) == ["__costs_n4__old", "parts__delta"]
     assert report[0].rows_written == 3, "one row for the cache, one for each device"
     assert rows(shop) == [(1, 35, 2), (2, 25, 1), (3, None, 0)]
     changes = shop.changes("costs", before)
