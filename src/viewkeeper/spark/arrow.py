@@ -66,6 +66,11 @@ def _local(value: datetime | None, zone: str) -> datetime | None:
     return value.astimezone(ZoneInfo(zone)).replace(tzinfo=None)
 
 
+def empty_table(columns: Iterable[Column]) -> pa.Table:
+    """No rows of these columns; those without a plain Arrow type are of none."""
+    return pa.table({column.name: pa.array([], arrow_type(column.type) or pa.null()) for column in columns})
+
+
 def parquet_table(contents: Sequence[bytes], columns: Sequence[Column]) -> pa.Table | None:
     """The rows of Parquet files with these columns; None where Arrow might not read them as Spark does, which
     writes timestamps in a form and a time zone of its own."""

@@ -24,10 +24,11 @@ from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.algebra.walk import scans
 from viewkeeper.maintenance.evaluator import Derivation, absent, before_absence, present
 from viewkeeper.maintenance.strata import references
-from viewkeeper.spark.arrow import arrow_type
+from viewkeeper.spark.arrow import arrow_type, empty_table
 from viewkeeper.spark.engine import RESULTS, Engine, columns_of
 from viewkeeper.spark.on_driver import came_or_went
 from viewkeeper.spark.read import Source
+from viewkeeper.spark.void import is_void
 from viewkeeper.sql.render import state_name
 from viewkeeper.storage.relation import DataFile
 
@@ -178,11 +179,17 @@ class SparkEvaluator:
         return self._looked_up(name, derivation)
 
     def _on_driver(self, name: str, derivation: Derivation) -> Result | None:
-        """Few rows of a table that came, or went, as the driver finds them in what was committed."""
+        """No rows, where joins of what the driver holds have no key in common; and few rows of a table that
+        came, or went, as the driver finds them in what was committed."""
+        columns = self._types_of(name)
+        local = {known: result.local for known, result in self.results.items() if self._is_few(known)}
+        tables = {known: table for known, table in local.items() if table is not None}
+        if derivation.columns == tuple(c.name for c in columns) and is_void(derivation.candidates, tables):
+            return Result(columns, local=empty_table(columns))
         if derivation.signed or derivation.within is not None or derivation.without:
             return None
         held = came_or_went(derivation.candidates, self.signed)
-        if held is None or not held.has(self._types_of(name)):
+        if held is None or not held.has(columns):
             return None
         return Result(held.columns, local=held.table)
 
