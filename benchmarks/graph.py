@@ -7,7 +7,8 @@
 
 Graphs have 10,000 and 100,000 edges. Batches of one edge, ten edges, and 0.1 % of the edges are inserted,
 deleted, and mixed; inserted edges were deleted before, so that the graph keeps its kind. No edge is there
-twice, which a primary key says. The rival is the same view evaluated from scratch by the same engine: stock Spark has no recursion with set semantics.
+twice, which a primary key says. The rival is the same view evaluated from scratch by the same engine: stock
+Spark has no recursion with set semantics.
 
 Java compiles what runs often, so that both sides take twice as long at first. A turn is one evaluation from
 scratch and then all batches; some turns are not measured, and of the others the medians are taken.
