@@ -311,10 +311,13 @@ class Engine:
         """A DataFrame of rows that are on the driver; no action. Spark would stop at an empty chunk."""
         with self.settings():
             frame = self.spark.createDataFrame(table.combine_chunks(), ddl(columns))
-        local = self.in_one_task(frame, table.num_rows)
-        if table.num_rows <= SOUGHT:
-            self._few.add(local)
-        return local
+        return self.sought(self.in_one_task(frame, table.num_rows), table.num_rows)
+
+    def sought(self, frame: DataFrame, rows: int) -> DataFrame:
+        """The frame, which is hashed where it is looked up if it has few rows."""
+        if rows <= SOUGHT:
+            self._few.add(frame)
+        return frame
 
     def looked_up(self, frame: DataFrame, rows: int) -> DataFrame:
         """The frame of a relation in which few rows of the driver are looked up."""

@@ -16,6 +16,7 @@ from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.algebra.walk import rewrite, scans
 from viewkeeper.delta.share import shared
 from viewkeeper.draft import Draft
+from viewkeeper.maintenance.strata import references
 from viewkeeper.planning.cuts import cuts
 from viewkeeper.planning.parts import part_of
 from viewkeeper.planning.sent import Known, sent
@@ -34,7 +35,7 @@ from viewkeeper.planning.steps import (
     is_needed,
 )
 from viewkeeper.spark.arrow import has_plain_types
-from viewkeeper.spark.engine import RESULTS, Engine, columns_of, counted, slot
+from viewkeeper.spark.engine import LOOKED_UP, ONE_TASK, RESULTS, SOUGHT, Engine, columns_of, counted, slot
 from viewkeeper.spark.fixpoint import run_evaluation, run_maintenance
 from viewkeeper.spark.held import HELD, Held, Result
 from viewkeeper.spark.id_diffs import run_diffs, take_log
@@ -107,7 +108,7 @@ class Execution:
         """The DataFrame of a plan with explicit counts. What it uses twice is one frame, whose shuffles Spark
         runs once; caching such frames was measured to cost more (docs/performance.md)."""
         plan = rewrite(plan, self._own_part) if self.held else plan
-        leaves = {state_name(scan): self.source(scan).frame for scan in scans(plan)}
+        leaves = self._leaves(plan)
         prefix = f"__shared{len(self.frames)}_"
         small, cut = sent(plan, self._known()), cuts(plan)
         steps, rest = shared(plan, lambda number: f"{prefix}{number}", small | cut)
@@ -116,6 +117,16 @@ class Execution:
             frame = self._written_out(frame) if step.before in cut else frame
             self.frames[step.name] = F.broadcast(frame) if step.before in small else frame
         return self.engine.plan(rest, {**leaves, **self.frames})
+
+    def _leaves(self, plan: Relation) -> dict[str, DataFrame]:
+        """The stored relations that a plan reads. Where a result of few rows is looked up in them, and they
+        have not too many rows in all, each is read by one task."""
+        sources = {state_name(scan): self.source(scan) for scan in scans(plan)}
+        large = sum(source.rows for source in sources.values() if source.rows > ONE_TASK)
+        few = any(self.sizes.get(name, inf) <= SOUGHT for name in references(plan))
+        if large > LOOKED_UP or not few:
+            return {name: source.frame for name, source in sources.items()}
+        return {name: self.engine.looked_up(s.frame, s.rows) for name, s in sources.items()}
 
     def _written_out(self, frame: DataFrame) -> DataFrame:
         """The rows of a frame from files that hold them until the refresh is done; one action."""
@@ -146,7 +157,8 @@ class Execution:
         name = f"{part.result}__{part.number}"
         if name not in self.frames:
             own = self.held[part.result].part(part)
-            self.frames[name] = self.engine.files(RESULTS, self.engine.keep_result(own.table), own.columns)
+            kept = self.engine.files(RESULTS, self.engine.keep_result(own.table), own.columns)
+            self.frames[name] = self.engine.sought(kept, own.table.num_rows)
             self.sizes[name] = own.table.num_rows
         return Reference(name, node.columns)
 
@@ -200,8 +212,9 @@ class Execution:
         self._keep(step, self.engine.write_result(frame, None if step.shared else self.expected), columns)
 
     def _keep(self, step: Compute, files: tuple[DataFile, ...], columns: tuple[Column, ...]) -> None:
-        self.frames[step.name] = self.engine.files(RESULTS, files, columns)
         self.sizes[step.name] = sum(file.rows for file in files)
+        frame = self.engine.files(RESULTS, files, columns)
+        self.frames[step.name] = self.engine.sought(frame, self.sizes[step.name])
         self._mark_flags(step.name, step.flags, files)
 
     def _mark_flags(self, name: str, flags: tuple[str, ...], files: tuple[DataFile, ...]) -> None:
