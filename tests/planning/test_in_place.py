@@ -8,7 +8,7 @@ from viewkeeper.algebra.counts import plain
 from viewkeeper.algebra.relations import Join, Relation
 from viewkeeper.algebra.schema import Column, TableSchema
 from viewkeeper.planning import in_place
-from viewkeeper.planning.in_place import hashed, is_in_one_place, met_in_place
+from viewkeeper.planning.in_place import are_looked_up, hashed, is_in_one_place, met_in_place
 from viewkeeper.sql.catalog import StaticCatalog
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.render import render
@@ -81,3 +81,22 @@ def test_hash_tables_hold_on_to_their_memory_so_that_there_are_few(monkeypatch: 
     monkeypatch.setattr(in_place, "HASHED", 1)
     several = met_in_place(query(SECOND), {"a", "b", "c"})
     assert not hashed(several, {"b", "c"})
+
+
+@pytest.mark.parametrize(
+    ("text", "is_met"),
+    [
+        ("SELECT a.av FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k)", True),
+        ("SELECT b.bv FROM b WHERE EXISTS (SELECT 1 FROM a WHERE b.k = a.k)", False),
+        ("SELECT a.av, b.bv FROM b JOIN a ON a.k = b.k", False),
+        ("SELECT a.av, b.bv FROM a JOIN b ON a.k = b.k", True),
+        (
+            "SELECT cv FROM c WHERE k IN (SELECT av FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k))",
+            True,
+        ),
+        ("SELECT c.cv FROM c WHERE c.k IN (SELECT a.av FROM a)", False),
+    ],
+)
+def test_a_large_relation_meets_few_rows_first(text: str, is_met: bool) -> None:
+    """`a` is large; `b` is few rows, and is what must be hashed for it."""
+    assert are_looked_up(query(text), {"a", "b", "c"}, {"b"}, {"a"}) is is_met

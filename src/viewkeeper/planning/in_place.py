@@ -47,6 +47,25 @@ def hashed(joins: frozenset[Join], few: Container[str]) -> frozenset[Join]:
     return frozenset(lookups if len(lookups) <= HASHED else ())
 
 
+def are_looked_up(plan: Relation, leaves: Container[str], few: Container[str], large: Container[str]) -> bool:
+    """Whether, were all `leaves` in one task, every `large` one would meet few rows that are hashed, before
+    any join would sort it."""
+    lookups = hashed(met_in_place(plan, leaves), few)
+    if not is_in_one_place(plan, leaves) or not lookups:
+        return False
+
+    def is_sorted(node: Relation) -> bool:
+        """Whether rows of a large leaf reach the node as they are."""
+        if node in lookups:
+            return False
+        if isinstance(node, Scan | Reference):
+            return state_name(node) in large
+        return any(is_sorted(child) for child in children(node))
+
+    joins = (node for node in nodes(plan) if isinstance(node, Join) and node not in lookups)
+    return not any(is_sorted(child) for join in joins for child in children(join))
+
+
 def _is_made_of(plan: Relation, leaves: Container[str]) -> bool:
     return all(state_name(n) in leaves for n in nodes(plan) if isinstance(n, Scan | Reference))
 

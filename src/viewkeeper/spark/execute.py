@@ -13,10 +13,9 @@ from pyspark.sql import functions as F
 from viewkeeper.algebra.build import is_empty
 from viewkeeper.algebra.relations import Reference, Relation, Scan, State
 from viewkeeper.algebra.schema import COUNT, Column
-from viewkeeper.algebra.walk import rewrite, scans
+from viewkeeper.algebra.walk import rewrite
 from viewkeeper.delta.share import shared
 from viewkeeper.draft import Draft
-from viewkeeper.maintenance.strata import references
 from viewkeeper.planning.cuts import cuts
 from viewkeeper.planning.parts import part_of
 from viewkeeper.planning.sent import Known, sent
@@ -35,11 +34,12 @@ from viewkeeper.planning.steps import (
     is_needed,
 )
 from viewkeeper.spark.arrow import has_plain_types
-from viewkeeper.spark.engine import LOOKED_UP, ONE_TASK, RESULTS, SOUGHT, Engine, columns_of, counted, slot
+from viewkeeper.spark.engine import RESULTS, Engine, columns_of, counted, slot
 from viewkeeper.spark.fixpoint import run_evaluation, run_maintenance
 from viewkeeper.spark.held import HELD, Held, Result
 from viewkeeper.spark.id_diffs import run_diffs, take_log
 from viewkeeper.spark.layer_frames import Place, cast_to, layer_columns, place
+from viewkeeper.spark.leaf_frames import leaf_frames
 from viewkeeper.spark.read import Reader, Source
 from viewkeeper.sql.render import state_name
 from viewkeeper.sql.splice import spliced, tables_read
@@ -108,7 +108,7 @@ class Execution:
         """The DataFrame of a plan with explicit counts. What it uses twice is one frame, whose shuffles Spark
         runs once; caching such frames was measured to cost more (docs/performance.md)."""
         plan = rewrite(plan, self._own_part) if self.held else plan
-        leaves = self._leaves(plan)
+        leaves = leaf_frames(self, plan)
         prefix = f"__shared{len(self.frames)}_"
         small, cut = sent(plan, self._known()), cuts(plan)
         steps, rest = shared(plan, lambda number: f"{prefix}{number}", small | cut)
@@ -117,16 +117,6 @@ class Execution:
             frame = self._written_out(frame) if step.before in cut else frame
             self.frames[step.name] = F.broadcast(frame) if step.before in small else frame
         return self.engine.plan(rest, {**leaves, **self.frames})
-
-    def _leaves(self, plan: Relation) -> dict[str, DataFrame]:
-        """The stored relations that a plan reads. Where a result of few rows is looked up in them, and they
-        have not too many rows in all, each is read by one task."""
-        sources = {state_name(scan): self.source(scan) for scan in scans(plan)}
-        large = sum(source.rows for source in sources.values() if source.rows > ONE_TASK)
-        few = any(self.sizes.get(name, inf) <= SOUGHT for name in references(plan))
-        if large > LOOKED_UP or not few:
-            return {name: source.frame for name, source in sources.items()}
-        return {name: self.engine.looked_up(s.frame, s.rows) for name, s in sources.items()}
 
     def _written_out(self, frame: DataFrame) -> DataFrame:
         """The rows of a frame from files that hold them until the refresh is done; one action."""
