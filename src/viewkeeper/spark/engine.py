@@ -319,6 +319,9 @@ class Engine:
             self._few.add(frame)
         return frame
 
+    def is_sought(self, frame: DataFrame) -> bool:
+        return frame in self._few
+
     def looked_up(self, frame: DataFrame, rows: int) -> DataFrame:
         """The frame of a relation in which few rows of the driver are looked up."""
         return self._in_one(frame) if ONE_TASK < rows <= LOOKED_UP else frame

@@ -26,6 +26,7 @@ from viewkeeper.maintenance.evaluator import Derivation, absent, before_absence,
 from viewkeeper.maintenance.strata import references
 from viewkeeper.spark.arrow import arrow_type, empty_table
 from viewkeeper.spark.engine import RESULTS, Engine, columns_of
+from viewkeeper.spark.leaf_frames import looked_up
 from viewkeeper.spark.on_driver import came_or_went
 from viewkeeper.spark.read import Source
 from viewkeeper.spark.void import is_void
@@ -102,7 +103,7 @@ class SparkEvaluator:
     results: dict[str, Result] = field(default_factory=dict)
     frames: dict[str, tuple[Result, DataFrame]] = field(default_factory=dict)
     opened: Counter[str] = field(default_factory=Counter)
-    gathered: dict[str, DataFrame] = field(default_factory=dict)
+    gathered: dict[str, Source] = field(default_factory=dict)
     queries: dict[tuple[int, str], tuple[Derivation, _Query]] = field(default_factory=dict)
 
     def evaluate(self, plans: Mapping[str, Derivation]) -> Mapping[str, int]:
@@ -147,8 +148,9 @@ class SparkEvaluator:
 
     def _asked(self, query: _Query) -> DataFrame:
         named = {name: self._rows(name) for name in query.references}
-        few = any(self._is_few(name) for name in query.references)
-        leaves = {name: self._leaf(name, scan, few) for name, scan in query.scans}
+        few = {name for name in query.references if self._is_few(name)}
+        sources = {name: self._leaf(name, scan) for name, scan in query.scans}
+        leaves = looked_up(self.engine, query.plan, sources, few)
         frame = self.engine.plan(query.plan, {**leaves, **named})
         return frame.selectExpr(*query.casts) if query.casts else frame
 
@@ -156,16 +158,16 @@ class SparkEvaluator:
         result = self.results.get(name)
         return result is not None and not result.files
 
-    def _leaf(self, name: str, scan: Scan, few: bool) -> DataFrame:
-        """A stored relation. One that has pending layers is merged once, for all rounds after the second. One
-        in which `few` rows are looked up is read by one task."""
+    def _leaf(self, name: str, scan: Scan) -> Source:
+        """A stored relation. One that has pending layers is merged once, for all rounds after the second."""
         if name not in self.gathered:
             self.opened[name] += 1
             source = self.source(scan)
             if self.opened[name] <= 2 or not source.merged or source.rows > GATHERED:
-                return self.engine.looked_up(source.frame, source.rows) if few else source.frame
+                return source
             files = self.engine.write_result(source.frame, source.rows)
-            self.gathered[name] = self.engine.files(RESULTS, files, columns_of(source.frame))
+            frame = self.engine.files(RESULTS, files, columns_of(source.frame))
+            self.gathered[name] = Source(frame, sum(file.rows for file in files))
         return self.gathered[name]
 
     def _evaluated(self, name: str, derivation: Derivation) -> Result:
@@ -181,12 +183,14 @@ class SparkEvaluator:
     def _on_driver(self, name: str, derivation: Derivation) -> Result | None:
         """No rows, where joins of what the driver holds have no key in common; and few rows of a table that
         came, or went, as the driver finds them in what was committed."""
+        if derivation.signed:
+            return None
         columns = self._types_of(name)
         local = {known: result.local for known, result in self.results.items() if self._is_few(known)}
         tables = {known: table for known, table in local.items() if table is not None}
         if derivation.columns == tuple(c.name for c in columns) and is_void(derivation.candidates, tables):
             return Result(columns, local=empty_table(columns))
-        if derivation.signed or derivation.within is not None or derivation.without:
+        if derivation.within is not None or derivation.without:
             return None
         held = came_or_went(derivation.candidates, self.signed)
         if held is None or not held.has(columns):

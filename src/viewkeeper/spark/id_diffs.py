@@ -25,6 +25,7 @@ from viewkeeper.spark.engine import RESULTS, counted
 from viewkeeper.spark.engine import columns_of as columns_of_frame
 from viewkeeper.spark.held import Held
 from viewkeeper.spark.layer_frames import cast_to, place
+from viewkeeper.spark.leaf_frames import looked_up
 from viewkeeper.spark.on_driver import flags_in, log_of, picked
 from viewkeeper.sql.render import state_name
 from viewkeeper.storage.id_layers import diff_schema
@@ -151,18 +152,16 @@ class _Results:
         return frame, self._behind(rest)
 
     def _leaves(self, plan: Relation) -> dict[str, DataFrame]:
-        """The stored relations that a plan reads, each with the columns that it needs of them. One in which
-        few rows are looked up is read by one task."""
+        """The stored relations that a plan reads, each with the columns that it needs of them."""
         columns: dict[str, set[str]] = {}
         for scan in scans(plan):
             columns.setdefault(state_name(scan), set()).update(bound.source.name for bound in scan.bound)
-        are_few = any(name in self.rows for name in references(plan))
-        found = {}
-        for scan in scans(plan):
-            source = self.execution.source(scan, frozenset(columns[state_name(scan)]))
-            looked_up = self.execution.engine.looked_up
-            found[state_name(scan)] = looked_up(source.frame, source.rows) if are_few else source.frame
-        return found
+        sources = {
+            state_name(scan): self.execution.source(scan, frozenset(columns[state_name(scan)]))
+            for scan in scans(plan)
+        }
+        few = {name for name in references(plan) if name in self.rows}
+        return looked_up(self.execution.engine, plan, sources, few)
 
     def _behind(self, node: Relation) -> int:
         if isinstance(node, Reference):
