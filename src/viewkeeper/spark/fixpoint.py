@@ -23,7 +23,7 @@ from viewkeeper.maintenance.strategy import bound
 from viewkeeper.planning.steps import EvaluateFixpoint, MaintainFixpoint, delta_name
 from viewkeeper.spark.engine import columns_of
 from viewkeeper.spark.evaluator import SMALL, SparkEvaluator
-from viewkeeper.spark.id_diffs import few_changes
+from viewkeeper.spark.on_driver import few_changes
 from viewkeeper.spark.read import Reader, Source
 from viewkeeper.sql.render import state_name
 from viewkeeper.storage.changes import net_effect

@@ -7,12 +7,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from viewkeeper.algebra.expressions import columns_of
 from viewkeeper.algebra.relations import Project, Reference, Relation, Scan, State
-from viewkeeper.algebra.schema import Column
 from viewkeeper.algebra.walk import children, rewrite, scans
 from viewkeeper.delta.share import shared
 from viewkeeper.maintenance.id_diffs.inline import inlined
@@ -21,12 +19,12 @@ from viewkeeper.maintenance.id_diffs.script import Apply, Compute, computations
 from viewkeeper.maintenance.id_diffs.strategy import hidden, hidden_name
 from viewkeeper.maintenance.strata import references
 from viewkeeper.planning import steps as planned
-from viewkeeper.spark.engine import RESULTS, counted
+from viewkeeper.spark.engine import RESULTS
 from viewkeeper.spark.engine import columns_of as columns_of_frame
 from viewkeeper.spark.held import Held
 from viewkeeper.spark.layer_frames import cast_to, place
 from viewkeeper.spark.leaf_frames import looked_up
-from viewkeeper.spark.on_driver import flags_in, log_of, picked
+from viewkeeper.spark.on_driver import few_changes, flags_in, log_of, picked
 from viewkeeper.sql.render import state_name
 from viewkeeper.storage.id_layers import diff_schema
 from viewkeeper.storage.layers import SEQUENCE
@@ -82,16 +80,6 @@ def _log(execution: Execution, table: BaseTable) -> Held | None:
     """The modification log of a table that went through few changes; None where the driver cannot tell."""
     rows = few_changes(execution, table.name, table.columns)
     return None if rows is None else log_of(rows, table)
-
-
-def few_changes(execution: Execution, table: str, columns: tuple[Column, ...]) -> pa.Table | None:
-    """The signed rows that a table went through, where they are few and read here as by Spark."""
-    state = execution.draft.relations[table]
-    files = [file for layer in execution.layers(table) for file in layer.files]
-    rows = execution.engine.few_rows(state.folder, files, counted(columns)) if state.merge is None else None
-    if rows is not None:
-        execution.note_read(planned.delta_name(table), sum(file.rows for file in files))
-    return rows
 
 
 def _logs(execution: Execution, step: planned.ApplyDiffs, names: Collection[str]) -> dict[str, Held]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -33,7 +33,22 @@ from viewkeeper.algebra.relations import (
 from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.maintenance.id_diffs.diffs import pre
 from viewkeeper.maintenance.id_diffs.schemas import IS, WAS, BaseTable
+from viewkeeper.planning.steps import delta_name
+from viewkeeper.spark.engine import counted
 from viewkeeper.spark.held import Held
+
+if TYPE_CHECKING:
+    from viewkeeper.spark.execute import Execution
+
+
+def few_changes(execution: Execution, table: str, columns: tuple[Column, ...]) -> pa.Table | None:
+    """The signed rows that a table went through, where they are few and read here as by Spark."""
+    state = execution.draft.relations[table]
+    files = [file for layer in execution.layers(table) for file in layer.files]
+    rows = execution.engine.few_rows(state.folder, files, counted(columns)) if state.merge is None else None
+    if rows is not None:
+        execution.note_read(delta_name(table), sum(file.rows for file in files))
+    return rows
 
 
 def log_of(rows: pa.Table, table: BaseTable) -> Held:

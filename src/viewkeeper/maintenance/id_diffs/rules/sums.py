@@ -114,9 +114,9 @@ def moves(view: Subview, groups: Relation, fate: Fate, top: Subview, names: Mapp
     schema = DiffSchema(DiffKind.MOVE, top.name, ids, (), shown, shown, counts)
     by = [(item.name, column(MOVED_PREFIX + item.name)) for item in items]
     some = or_(*(exp.NEQ(this=amount, expression=literal(0)) for _, amount in by))
-    outputs = (*(Named(names[name], column(name)) for name in view.ids),)
-    outputs += tuple(Named(names[name], amount.copy()) for name, amount in by)
-    return Change(schema, in_order(projected(filtered(groups, some), outputs), schema))
+    named = [Named(names[name], column(name)) for name in view.ids]
+    added = [Named(names[name], amount.copy()) for name, amount in by]
+    return Change(schema, in_order(projected(filtered(groups, some), (*named, *added)), schema))
 
 
 def sums(view: Subview, beside: Relation, fate: Fate) -> Iterator[Change]:
