@@ -16,6 +16,7 @@ class Equality:
 
     left: Scalar
     right: Scalar
+    null_safe: bool = False
 
     @property
     def coalesced(self) -> Scalar:
@@ -33,18 +34,23 @@ def equalities(on: Scalar, left: Iterable[str], right: Iterable[str]) -> tuple[E
     for part in conjuncts(on):
         if isinstance(part, (exp.EQ, exp.NullSafeEQ)):
             one, other = part.left.unnest(), part.right.unnest()
+            null_safe = isinstance(part, exp.NullSafeEQ)
             if _over(one, mine) and _over(other, theirs):
-                found.append(Equality(one, other))
+                found.append(Equality(one, other, null_safe))
             elif _over(other, mine) and _over(one, theirs):
-                found.append(Equality(other, one))
+                found.append(Equality(other, one, null_safe))
     return tuple(found)
 
 
 def column_pairs(on: Scalar, left: Iterable[str], right: Iterable[str]) -> list[tuple[str, str]]:
     """The equalities between a column of the left side and one of the right, by their names."""
+    return [(e.left.name, e.right.name) for e in column_equalities(on, left, right)]
+
+
+def column_equalities(on: Scalar, left: Iterable[str], right: Iterable[str]) -> tuple[Equality, ...]:
+    """The equalities between a column of the left side and one of the right."""
     found = equalities(on, left, right)
-    are_columns = (e for e in found if isinstance(e.left, exp.Column) and isinstance(e.right, exp.Column))
-    return [(e.left.name, e.right.name) for e in are_columns]
+    return tuple(e for e in found if isinstance(e.left, exp.Column) and isinstance(e.right, exp.Column))
 
 
 def through(

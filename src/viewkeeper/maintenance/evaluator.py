@@ -40,6 +40,11 @@ class Derivation:
         return self.candidates.columns
 
     @property
+    def is_compared(self) -> bool:
+        """Whether not all candidates are taken."""
+        return self.within is not None or bool(self.without)
+
+    @property
     def is_void(self) -> bool:
         """Whether it is known to be empty before it is evaluated."""
         return is_empty(self.candidates) or (self.within is not None and is_empty(self.within))

@@ -41,6 +41,13 @@ def arrow_type(text: str) -> pa.DataType | None:
     return _TYPES.get(text)
 
 
+def spark_type(kind: pa.DataType) -> str | None:
+    """Spark's type for a plain one of Arrow's; None where there is none, or several."""
+    return next(
+        (text for text, known in _TYPES.items() if known == kind and not pa.types.is_timestamp(kind)), None
+    )
+
+
 def arrow_table(rows: Sequence[Sequence[Any]], columns: Sequence[Column], zone: str) -> pa.Table | None:
     """The rows as an Arrow table; None where some column has no plain Arrow type."""
     types = [arrow_type(column.type) for column in columns]

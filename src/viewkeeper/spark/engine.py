@@ -83,6 +83,7 @@ class Engine:
         self._held: dict[tuple[str, ...], DataFrame | None] = {}
         self._in_one_task: WeakKeyDictionary[DataFrame, int] = WeakKeyDictionary()  # joins that are in it
         self._few: WeakSet[DataFrame] = WeakSet()
+        self._local: WeakKeyDictionary[DataFrame, pa.Table] = WeakKeyDictionary()
         self._opened = lru_cache(OPENED)(self._open)
 
     @contextmanager
@@ -311,7 +312,13 @@ class Engine:
         """A DataFrame of rows that are on the driver; no action. Spark would stop at an empty chunk."""
         with self.settings():
             frame = self.spark.createDataFrame(table.combine_chunks(), ddl(columns))
-        return self.sought(self.in_one_task(frame, table.num_rows), table.num_rows)
+        local = self.sought(self.in_one_task(frame, table.num_rows), table.num_rows)
+        self._local[local] = table
+        return local
+
+    def local_rows(self, frame: DataFrame) -> pa.Table | None:
+        """The rows of a frame that the driver holds; None where it does not."""
+        return self._local.get(frame)
 
     def sought(self, frame: DataFrame, rows: int) -> DataFrame:
         """The frame, which is hashed where it is looked up if it has few rows."""

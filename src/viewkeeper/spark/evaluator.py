@@ -1,10 +1,11 @@
 """The rounds of a recursion on Spark: every result has a name, and no lineage.
 
 Small results are kept on the driver, larger ones are Parquet files. Either way their size is known, so
-that plans stay as small as in the first round and Spark can broadcast what is small. `append` and
-`move` only put results together or rename them; one round costs one action per definition, and one
-more where its candidates are looked up in something large. A stored relation with pending layers costs one
-more action in all: it is merged once.
+that plans stay as small as in the first round and Spark can broadcast what is small. Rounds over few rows are
+put together by the driver, which has Spark look up what is stored (`few_rows`): an action for each look. Of
+other rounds one costs one action per definition, and one more where its candidates are looked up in something
+large; a stored relation with pending layers one more action in all: it is merged once. `append` and `move`
+only put results together or rename them.
 """
 
 from __future__ import annotations
@@ -17,19 +18,19 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from viewkeeper.algebra.build import is_empty
-from viewkeeper.algebra.counts import ONE, consolidated, plain, weighted
-from viewkeeper.algebra.expressions import same
-from viewkeeper.algebra.relations import Distinct, Project, Reference, Relation, Scan
+from viewkeeper.algebra.counts import consolidated, plain, weighted
+from viewkeeper.algebra.relations import Distinct, Reference, Relation, Scan
 from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.algebra.walk import scans
+from viewkeeper.maintenance.changes import SetDelta
 from viewkeeper.maintenance.evaluator import Derivation, absent, before_absence, present
 from viewkeeper.maintenance.strata import references
 from viewkeeper.spark.arrow import arrow_type, empty_table
 from viewkeeper.spark.engine import RESULTS, Engine, columns_of
+from viewkeeper.spark.few_rows import rows_of
 from viewkeeper.spark.leaf_frames import looked_up
 from viewkeeper.spark.on_driver import came_or_went
 from viewkeeper.spark.read import Source
-from viewkeeper.spark.void import is_void
 from viewkeeper.sql.render import state_name
 from viewkeeper.storage.relation import DataFile
 
@@ -89,7 +90,7 @@ class SparkEvaluator:
 
     `types` are the stored columns of each definition. `prepared` makes a plan speak of relations as
     they are stored, and of the results in `given`. `signed` gives the signed rows that a table went through,
-    where they are few. `is_large`: results do not fit the driver.
+    where they are few, and `held` stored rows that the driver has. `is_large`: results do not fit the driver.
     """
 
     engine: Engine
@@ -99,7 +100,9 @@ class SparkEvaluator:
     prepared: Lowering
     given: Mapping[str, DataFrame]
     signed: Callable[[Scan], pa.Table | None]
+    held: Callable[[Scan], pa.Table | None]
     is_large: bool = False
+    looks: bool = True
     results: dict[str, Result] = field(default_factory=dict)
     frames: dict[str, tuple[Result, DataFrame]] = field(default_factory=dict)
     opened: Counter[str] = field(default_factory=Counter)
@@ -133,18 +136,16 @@ class SparkEvaluator:
         """The DataFrame of a plan with explicit counts."""
         return self._asked(_query(explicit))
 
-    def on_driver(self, explicit: Relation) -> pa.Table | None:
-        """The rows of a plan that just counts those of a result, where the driver has them as they are
-        stored."""
-        if not isinstance(explicit, Project) or not isinstance(explicit.child, Reference):
-            return None
-        result = self.results.get(explicit.child.name)
-        if result is None or result.files or explicit.outputs != (*same(explicit.child.columns), ONE):
-            return None
-        table, types = result.local, [_driver_type(column) for column in result.columns]
-        if table is None or table.schema.types != types:
-            return None
-        return table.append_column(COUNT, pa.repeat(pa.scalar(1, pa.int64()), table.num_rows))
+    def signed_rows(self, name: str, change: SetDelta) -> pa.Table | None:
+        """The change of a definition as signed rows, where the driver has them, or can put them together."""
+        sides = []
+        for rel, count in ((change.inserted, 1), (change.deleted, -1)):
+            rows = self._put_together(rel, self.types[name])
+            if rows is None or rows.local is None:
+                return None
+            counts = pa.repeat(pa.scalar(count, pa.int64()), rows.rows)
+            sides.append(rows.local.append_column(COUNT, counts))
+        return pa.concat_tables(sides)
 
     def _asked(self, query: _Query) -> DataFrame:
         named = {name: self._rows(name) for name in query.references}
@@ -171,52 +172,73 @@ class SparkEvaluator:
         return self.gathered[name]
 
     def _evaluated(self, name: str, derivation: Derivation) -> Result:
-        if (own := self._on_driver(name, derivation)) is not None:
-            return own
         if derivation.signed:
             return self._written(name, derivation, "signed", _signed)
+        own = self._by_driver(name, derivation)
+        if own is not None and not (own.rows and derivation.is_compared):
+            return own
+        if own is not None:
+            return self._looked_up(name, derivation, own)
         compared = [rel for rel in (derivation.within, *derivation.without) if rel is not None]
         if sum(self._size(rel) for rel in compared) <= LARGE:
             return self._written(name, derivation, "whole", _whole)
-        return self._looked_up(name, derivation)
+        return self._looked_up(name, derivation, self._written(name, derivation, "candidates", _candidates))
 
-    def _on_driver(self, name: str, derivation: Derivation) -> Result | None:
-        """No rows, where joins of what the driver holds have no key in common; and few rows of a table that
-        came, or went, as the driver finds them in what was committed."""
-        if derivation.signed:
-            return None
+    def _by_driver(self, name: str, derivation: Derivation) -> Result | None:
+        """The candidates, where they are few rows of a table that came, or went, as the driver finds them in
+        what was committed, or where it can put them together."""
         columns = self._types_of(name)
-        local = {known: result.local for known, result in self.results.items() if self._is_few(known)}
-        tables = {known: table for known, table in local.items() if table is not None}
-        if derivation.columns == tuple(c.name for c in columns) and is_void(derivation.candidates, tables):
-            return Result(columns, local=empty_table(columns))
-        if derivation.within is not None or derivation.without:
+        if derivation.columns != tuple(column.name for column in columns):
             return None
         held = came_or_went(derivation.candidates, self.signed)
-        if held is None or not held.has(columns):
-            return None
-        return Result(held.columns, local=held.table)
+        if held is not None and held.has(columns):
+            return Result(held.columns, local=held.table)
+        return self._put_together(_set(derivation), columns)
 
-    def _looked_up(self, name: str, derivation: Derivation) -> Result:
-        """Candidates first; then only what is near them is read of the others."""
+    def _put_together(self, plan: Relation, columns: tuple[Column, ...]) -> Result | None:
+        """The rows of a plan over few rows, in the types of the definition that they belong to."""
+        table = rows_of(plan, self._held_rows, self._look)
+        if table is not None and not table.num_rows:
+            return Result(columns, local=empty_table(columns))
+        if table is None or table.schema.types != [_driver_type(column) for column in columns]:
+            return None
+        return Result(columns, local=table)
+
+    def _held_rows(self, leaf: Scan | Reference) -> pa.Table | None:
+        """The rows of a result, or of a stored relation, that are on the driver."""
+        if isinstance(leaf, Scan):
+            table = self.held(leaf)
+            return table if table is None else table.select(list(leaf.columns))
+        result = self.results.get(leaf.name)
+        if result is None or result.files or result.local is None or leaf.counted:
+            return None
+        return result.local.select(list(leaf.columns))
+
+    def _look(self, plan: Relation) -> pa.Table | None:
+        """The rows of one relation that known keys name; None where they are many, or not read here as by
+        Spark."""
+        frame = self._asked(_query(plain(self.prepared(plan)))) if self.looks else None
+        if frame is None or any(_driver_type(column) is None for column in columns_of(frame)):
+            return None
+        table = self.engine.collected(frame, SMALL + 1)
+        self.looks = table.num_rows <= SMALL
+        return table if self.looks else None
+
+    def _looked_up(self, name: str, derivation: Derivation, candidates: Result) -> Result:
+        """Of candidates that are known, those that are in `within` and in none of `without`: only what is
+        near them is read of the others."""
+        if not candidates.rows:
+            return candidates
         found = f"{name}_candidates"
+        self.results[found] = candidates
 
         def near(derivation: Derivation, prepared: Lowering) -> Relation:
-            candidates: Relation = Reference(found, derivation.columns)
-            rel = candidates
-            if derivation.within is not None:
-                rel = present(rel, alike(derivation.within, candidates))
-            for known in derivation.without:
-                rel = absent(rel, alike(known, candidates))
-            return plain(prepared(rel))
+            return plain(prepared(_near(derivation, found)))
 
-        def alike(known: Relation, candidates: Relation) -> Relation:
-            return before_absence(known, lambda rel: present(rel, candidates))
-
-        self.results[found] = self._written(name, derivation, "candidates", _candidates)
-        result = self._written(name, derivation, "near", near) if self.results[found].rows else None
-        empty = self.results.pop(found)
-        return result or empty
+        own = self._put_together(_near(derivation, found), self._types_of(name))
+        result = own or self._written(name, derivation, "near", near)
+        self.results.pop(found)
+        return result
 
     def _written(
         self, name: str, derivation: Derivation, form: str, of: Callable[[Derivation, Lowering], Relation]
@@ -287,6 +309,19 @@ def _query(explicit: Relation) -> _Query:
     return _Query(explicit, tuple(leaves.items()), references(explicit))
 
 
+def _near(derivation: Derivation, found: str) -> Relation:
+    """What is left of the candidates, which are `found`; of what they are compared with, rows like them."""
+    candidates: Relation = Reference(found, derivation.columns)
+
+    def alike(known: Relation) -> Relation:
+        return before_absence(known, lambda rel: present(rel, candidates))
+
+    rel = candidates if derivation.within is None else present(candidates, alike(derivation.within))
+    for known in derivation.without:
+        rel = absent(rel, alike(known))
+    return rel
+
+
 def _signed(derivation: Derivation, prepared: Lowering) -> Relation:
     return consolidated(weighted(prepared(derivation.candidates)))
 
@@ -296,8 +331,11 @@ def _whole(derivation: Derivation, prepared: Lowering) -> Relation:
 
 
 def _candidates(derivation: Derivation, prepared: Lowering) -> Relation:
-    rows = prepared(derivation.candidates)
-    return plain(rows if derivation.is_set else Distinct(rows))
+    return plain(prepared(_set(derivation)))
+
+
+def _set(derivation: Derivation) -> Relation:
+    return derivation.candidates if derivation.is_set else Distinct(derivation.candidates)
 
 
 def _driver_type(column: Column) -> pa.DataType | None:

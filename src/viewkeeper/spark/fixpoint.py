@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from sqlglot import exp
 
-from viewkeeper.algebra.build import is_empty, minus, restricted_to
+from viewkeeper.algebra.build import is_empty, minus, restricted_to, union_all
 from viewkeeper.algebra.counts import plain, weighted
-from viewkeeper.algebra.relations import Bound, Fixpoint, Reference, Relation, Scan, State
+from viewkeeper.algebra.expressions import column, literal
+from viewkeeper.algebra.relations import Bound, Filter, Fixpoint, Reference, Relation, Scan, State
 from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.algebra.walk import rewrite, scans
 from viewkeeper.maintenance.changes import Changes, SetDelta
@@ -27,7 +29,6 @@ from viewkeeper.spark.on_driver import few_changes
 from viewkeeper.spark.read import Reader, Source
 from viewkeeper.sql.render import state_name
 from viewkeeper.storage.changes import net_effect
-from viewkeeper.storage.layers import bag_in_turn
 
 if TYPE_CHECKING:
     from viewkeeper.spark.execute import Execution
@@ -47,12 +48,13 @@ def run_evaluation(execution: Execution, step: EvaluateFixpoint) -> None:
 def run_maintenance(execution: Execution, step: MaintainFixpoint) -> None:
     """Appends its exact change to every relation of a recursion."""
     recursion = _Recursion(execution, step)
-    changed = recursion.changed_by_set(step) if step.fixpoint.distinct else recursion.changed_by_level(step)
+    sets = recursion.changed_by_set(step) if step.fixpoint.distinct else {}
+    changed = recursion.signed(sets) if sets else recursion.changed_by_level(step)
     for name, relation in step.relations:
         if is_empty(changed[name]):
             execution.mark_unchanged(relation)
-        elif (rows := recursion.evaluator.on_driver(changed[name])) is not None:
-            execution.write_rows(relation, rows, is_set=step.fixpoint.distinct)
+        elif sets and (rows := recursion.evaluator.signed_rows(name, sets[name])) is not None:
+            execution.write_rows(relation, rows, is_set=True)
         else:
             frame = recursion.evaluator.frame(changed[name])
             execution.write_change(relation, frame, is_set=step.fixpoint.distinct)
@@ -90,7 +92,8 @@ class _Recursion:
     def __post_init__(self) -> None:
         relations = self.execution.draft.relations
         self.computed = self.step.computed if isinstance(self.step, MaintainFixpoint) else frozenset[str]()
-        self.stored = stored_rows(self.step.fixpoint, self.step.relations)
+        stored = stored_rows(self.step.fixpoint, self.step.relations)
+        self.stored = {name: _typed(scan, relations[scan.table].columns) for name, scan in stored.items()}
         self.pieces: dict[str, _Piece] = {}
         self.evaluator = SparkEvaluator(
             self.execution.engine,
@@ -100,6 +103,7 @@ class _Recursion:
             self._prepared,
             self.execution.frames,
             self._signed,
+            self._held,
             is_large=isinstance(self.step, EvaluateFixpoint) and self._input_rows() > SMALL,
         )
         self.run = Run(self.evaluator, self.step.limit, self.execution.progress, self._stored_pieces())
@@ -121,7 +125,16 @@ class _Recursion:
         main = replace(stored, table=names[0], at=State.NEW)
         count = Bound(COUNT, Column(COUNT, "bigint", nullable=False))
         laid = replace(main, table=names[1], bound=(*main.bound, count))
-        return bag_in_turn(main, [(laid, True)], state.key)
+        new, gone = (
+            restricted_to(Filter(laid, sign(this=column(COUNT), expression=literal(0))), main.columns)
+            for sign in (exp.GT, exp.LT)
+        )
+        return union_all((absent(main, gone), new), main.columns)
+
+    def _held(self, scan: Scan) -> pa.Table | None:
+        """The rows of a piece that the driver holds."""
+        piece = self.pieces.get(scan.table)
+        return None if piece is None else self.execution.engine.local_rows(self._source(scan).frame)
 
     def _source(self, scan: Scan) -> Source:
         piece = self.pieces.get(scan.table)
@@ -169,16 +182,18 @@ class _Recursion:
             return evaluate_fixpoint(self.step.fixpoint, self.run)
         return {self.step.fixpoint.result: evaluate_levels(self.step.fixpoint, self.run)}
 
-    def changed_by_set(self, step: MaintainFixpoint) -> dict[str, Relation]:
+    def changed_by_set(self, step: MaintainFixpoint) -> Mapping[str, SetDelta]:
         done = maintain(
             step.fixpoint, self.stored, self._changes(step), self.run, step.before, self._enough(step)
         )
         if isinstance(done, Abandoned):
             self.execution.recomputed += [relation for _, relation in step.relations]
-            deltas = self._compared(self.from_scratch())
-        else:
-            deltas = dict(done.deltas)
-        return {name: weighted(self._prepared(delta.signed)) for name, delta in deltas.items()}
+            return self._compared(self.from_scratch())
+        return done.deltas
+
+    def signed(self, changes: Mapping[str, SetDelta]) -> dict[str, Relation]:
+        """Changes as plans of signed rows, with explicit counts."""
+        return {name: weighted(self._prepared(change.signed)) for name, change in changes.items()}
 
     def changed_by_level(self, step: MaintainFixpoint) -> dict[str, Relation]:
         name = step.fixpoint.result
@@ -211,3 +226,10 @@ class _Recursion:
             return None
         stored = sum(self.execution.size(scan) for scan in self.stored.values())
         return max(FEW, int(step.share * stored))
+
+
+def _typed(scan: Scan, columns: tuple[Column, ...]) -> Scan:
+    """The scan with its columns as they are stored."""
+    known = {column.name: column for column in columns}
+    bound = (Bound(item.name, known.get(item.source.name, item.source)) for item in scan.bound)
+    return replace(scan, bound=tuple(bound))

@@ -127,7 +127,7 @@ def picked(plan: Relation, rows: Mapping[str, Held]) -> Held | None:
             return rows.get(plan.name)
         case Filter():
             below = picked(plan.child, rows)
-            kept = None if below is None else _test(plan.condition, below.table)
+            kept = None if below is None else holds(plan.condition, below.table)
             return None if below is None or kept is None else Held(below.table.filter(kept), below.columns)
         case Project():
             below = picked(plan.child, rows)
@@ -140,7 +140,7 @@ def flags_in(plan: Relation, rows: pa.Table) -> frozenset[str]:
     """The columns of 0 and 1 that a projection adds to rows on the driver, and that are 1 in some of them."""
     assert isinstance(plan, Project)
     tests = {o.name: o.expr.args["ifs"][0].this for o in plan.outputs if isinstance(o.expr, exp.Case)}
-    found = {name: _test(test, rows) for name, test in tests.items()}
+    found = {name: holds(test, rows) for name, test in tests.items()}
     return frozenset(name for name, where in found.items() if where is None or pc.any(where).as_py())
 
 
@@ -153,22 +153,29 @@ def _projected(plan: Project, below: Held) -> Held | None:
     return Held(table, tuple(Column(name, c.type, c.nullable) for name, c in chosen))
 
 
-def _test(condition: Scalar, table: pa.Table) -> pa.ChunkedArray | None:
-    """Where a condition holds that is made of flags and of `IS DISTINCT FROM`; None where it is not."""
+def holds(condition: Scalar, table: pa.Table) -> pa.ChunkedArray | None:
+    """Where a condition holds that is made of flags, of NULLs, of `IS DISTINCT FROM` and of comparisons with
+    numbers; None where it is not."""
     match condition:
         case exp.Paren():
-            return _test(condition.this, table)
+            return holds(condition.this, table)
         case exp.Column():
             return table[condition.name] if pa.types.is_boolean(table[condition.name].type) else None
         case exp.And() | exp.Or():
-            sides = [_test(side, table) for side in (condition.left, condition.right)]
-            together = pc.and_ if isinstance(condition, exp.And) else pc.or_
+            sides = [holds(side, table) for side in (condition.left, condition.right)]
+            together = pc.and_kleene if isinstance(condition, exp.And) else pc.or_kleene
             return None if any(side is None for side in sides) else reduce(together, sides)
         case exp.Not():
-            inner = _test(condition.this, table)
+            inner = holds(condition.this, table)
             return None if inner is None else pc.invert(inner)
         case exp.NullSafeNEQ():
             return _differ(condition.left, condition.right, table)
+        case exp.Is(this=exp.Column() as of, expression=exp.Null()):
+            return pc.is_null(table[of.name])
+        case exp.LT(this=exp.Column() as of, expression=bound) if bound.is_int:
+            return pc.less(table[of.name], int(bound.name))
+        case exp.GT(this=exp.Column() as of, expression=bound) if bound.is_int:
+            return pc.greater(table[of.name], int(bound.name))
         case _:
             return None
 

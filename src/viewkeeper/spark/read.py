@@ -145,14 +145,14 @@ class Reader:
     def _bag_rows(self, state: RelationState, ranges: Ranges | None) -> Source:
         if not state.has_pending_deletes:
             return self._inserted_rows(state, ranges)
-        pieces = None if ranges else self.pieces(state)
+        is_small = _is_small(state)
+        pieces = None if ranges or is_small else self.pieces(state)
         if pieces is not None:
             leaves = _leaf("main", state.names), _leaf("layers", (*state.names, COUNT))
             plan = merge.bag_in_turn(leaves[0], [(leaves[1], True)], state.key)
             main, laid = pieces
             return replace(self._merged(plan, {"main": main, "layers": laid}), merged=False)
         main = self._main(state, ranges)
-        is_small = _is_small(state)
         groups = [(layer,) for layer in state.overlay] if _in_turn(state, is_small) else [state.overlay]
         sources = {
             f"layers{number}": self._layers(state, group, counted(state.columns), ranges)
@@ -164,7 +164,7 @@ class Reader:
     def pieces(self, state: RelationState) -> tuple[Source, Source] | None:
         """Main, and what layers of few rows did to it, laid over each other by the driver; None where a bag
         is merged in another way, or needs no merging."""
-        if state.merge is not None or not state.has_pending_deletes or _is_small(state):
+        if state.merge is not None or not state.has_pending_deletes:
             return None
         laid = self._laid(state)
         return None if laid is None else (self._main(state, None), laid)

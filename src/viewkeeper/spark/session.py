@@ -20,6 +20,9 @@ ENGINE_SETTINGS = {
     "spark.sql.leafNodeDefaultParallelism": "1",
     # One partition stays one: Spark multiplies sizes of joined tables, and would shuffle for fear of them.
     "spark.sql.maxSinglePartitionBytes": f"{2**63 - 1}b",
+    # Lists of keys are values of a plan and not a part of its code, which would be compiled for each list.
+    "spark.sql.optimizer.inSetConversionThreshold": "0",
+    "spark.sql.optimizer.inSetSwitchThreshold": "0",
     # Plans place their semi-joins themselves; through unions Spark would push, and plan, each several times.
     "spark.sql.optimizer.excludedRules": f"{_RULES}.PushDownLeftSemiAntiJoin",
 }

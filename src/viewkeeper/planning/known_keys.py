@@ -1,0 +1,133 @@
+"""Few keys that are known become literals: a large relation is asked for them where it is read.
+
+    L ⋈_x=k K            =   σ_x∈π_k(K)(L) ⋈ K
+    L ⋉_x=k K            =   σ_x∈π_k(K)(L)             by one column; by more, the join stays
+    L ⟕_x=k δ(π_k(K))    =   π_*,(x where x ∈ K) as k(L)
+
+Rows that no key names are gone before anything is joined, hashed or sent, and a look at one relation is a
+scan and nothing else. Only columns of the same type are compared so: literals would be cast in other ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import date
+
+from sqlglot import exp
+
+from viewkeeper.algebra.build import filtered
+from viewkeeper.algebra.expressions import Named, Scalar, column, conjunction, conjuncts, literal, or_, same
+from viewkeeper.algebra.facts import column_type
+from viewkeeper.algebra.relations import Distinct, Join, JoinKind, Project, Relation
+from viewkeeper.algebra.walk import rewrite
+from viewkeeper.delta.equalities import Equality, column_equalities
+
+Value = int | str | date
+
+TYPES = frozenset({"tinyint", "smallint", "int", "bigint", "string", "date"})
+"""Types whose values can be written down exactly."""
+
+
+@dataclass(frozen=True)
+class Keys:
+    """All values that a column has, each once; `type` is the type of the column."""
+
+    values: tuple[Value, ...]
+    type: str
+    has_null: bool = False
+
+    def __post_init__(self) -> None:
+        assert self.type in TYPES
+
+
+Known = Callable[[Relation, str], Keys | None]
+"""The keys in a column of a relation, where they are known and few."""
+
+
+@dataclass(frozen=True)
+class Asking:
+    """A plan, and the nodes in it that let pass only rows that some keys name."""
+
+    plan: Relation
+    asked: frozenset[Relation]
+
+
+def with_known_keys(plan: Relation, known: Known) -> Asking:
+    """The plan, its large inputs asked for the keys that are known."""
+    asked: set[Relation] = set()
+
+    def noted(before: Relation, after: Relation) -> Relation:
+        if after is not before:
+            asked.add(after)
+        return after
+
+    def asking(node: Relation) -> Relation:
+        match node:
+            case Join(kind=JoinKind.INNER):
+                left = noted(node.left, _restricted(node.left, node.right, _equalities(node), known))
+                right = noted(node.right, _restricted(node.right, node.left, _turned(node), known))
+                return replace(node, left=left, right=right)
+            case Join(kind=JoinKind.SEMI):
+                left = noted(node.left, _restricted(node.left, node.right, _equalities(node), known))
+                is_said = left is not node.left and _is_by_one_column(node)
+                return left if is_said else replace(node, left=left)
+            case Join(kind=JoinKind.LEFT):
+                return noted(node, _marked(node, known))
+            case _:
+                return node
+
+    return Asking(rewrite(plan, asking), frozenset(asked))
+
+
+def _equalities(join: Join) -> tuple[Equality, ...]:
+    return column_equalities(join.on, join.left.columns, join.right.columns)
+
+
+def _turned(join: Join) -> tuple[Equality, ...]:
+    return tuple(replace(e, left=e.right, right=e.left) for e in _equalities(join))
+
+
+def _is_by_one_column(join: Join) -> bool:
+    return len(_equalities(join)) == len(list(conjuncts(join.on))) == 1
+
+
+def _restricted(large: Relation, small: Relation, by: Iterable[Equality], known: Known) -> Relation:
+    """The large side without rows that meet none of the small one's keys, where those are known."""
+    found = []
+    for one in by:
+        keys = _comparable(large, one, known(small, one.right.name))
+        if keys is not None and known(large, one.left.name) is None:
+            found.append(_is_among(one.left.name, keys))
+    return filtered(large, conjunction(found))
+
+
+def _marked(join: Join, known: Known) -> Relation:
+    """A left join with a set of keys just says of each row whether its key is one of them."""
+    if not isinstance(join.right, Distinct) or len(join.right.columns) != 1 or not _is_by_one_column(join):
+        return join
+    [by], [mark] = _equalities(join), join.right.columns
+    keys = _comparable(join.left, by, known(join.right, mark))
+    if by.null_safe or keys is None or known(join.left, by.left.name) is not None:
+        return join
+    found = exp.Case(ifs=[exp.If(this=_is_among(by.left.name, keys), true=by.left)])
+    return Project(join.left, (*same(join.left.columns), Named(mark, found)))
+
+
+def _comparable(rel: Relation, by: Equality, keys: Keys | None) -> Keys | None:
+    """The keys that some row of a relation may meet, where they are of the type of its column."""
+    if keys is None or column_type(rel, by.left.name) != keys.type:
+        return None
+    return keys if by.null_safe else replace(keys, has_null=False)
+
+
+def _is_among(name: str, keys: Keys) -> Scalar:
+    is_null = exp.Is(this=column(name), expression=exp.null())
+    if not keys.values:
+        return is_null if keys.has_null else exp.false()
+    among = exp.In(this=column(name), expressions=[_written(value) for value in keys.values])
+    return exp.paren(or_(among, is_null), copy=False) if keys.has_null else among
+
+
+def _written(value: Value) -> Scalar:
+    return exp.cast(literal(value.isoformat()), "date") if isinstance(value, date) else literal(value)
