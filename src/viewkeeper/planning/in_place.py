@@ -16,7 +16,18 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from viewkeeper.algebra.relations import Join, JoinKind, Reference, Relation, Scan, Values
+from sqlglot import exp
+
+from viewkeeper.algebra.relations import (
+    Filter,
+    Join,
+    JoinKind,
+    Project,
+    Reference,
+    Relation,
+    Scan,
+    Values,
+)
 from viewkeeper.algebra.walk import children, nodes
 from viewkeeper.delta.equalities import equalities
 from viewkeeper.sql.render import state_name
@@ -64,6 +75,25 @@ def are_looked_up(plan: Relation, leaves: Container[str], few: Container[str], l
 
     joins = (node for node in nodes(plan) if isinstance(node, Join) and node not in lookups)
     return not any(is_sorted(child) for join in joins for child in children(join))
+
+
+def are_asked(plan: Relation, large: Container[str]) -> bool:
+    """Whether of every `large` leaf only rows that some keys name are more than chosen from."""
+
+    def is_whole(node: Relation) -> bool:
+        """Whether a large leaf reaches the node with rows that nobody asked for."""
+        match node:
+            case Filter() if node.condition.find(exp.In):
+                return False
+            case Filter() | Project():
+                return is_whole(node.child)
+            case Scan() | Reference():
+                return state_name(node) in large
+            case _:
+                return False
+
+    done = (node for node in nodes(plan) if not isinstance(node, Filter | Project))
+    return not any(is_whole(child) for node in done for child in children(node))
 
 
 def _is_made_of(plan: Relation, leaves: Container[str]) -> bool:

@@ -20,7 +20,7 @@ from viewkeeper.algebra.build import filtered
 from viewkeeper.algebra.expressions import Named, Scalar, column, conjunction, conjuncts, literal, or_, same
 from viewkeeper.algebra.facts import column_type
 from viewkeeper.algebra.relations import Distinct, Join, JoinKind, Project, Relation
-from viewkeeper.algebra.walk import rewrite
+from viewkeeper.algebra.walk import nodes, rewrite
 from viewkeeper.delta.equalities import Equality, column_equalities
 
 Value = int | str | date
@@ -44,40 +44,43 @@ class Keys:
 Known = Callable[[Relation, str], Keys | None]
 """The keys in a column of a relation, where they are known and few."""
 
-
-@dataclass(frozen=True)
-class Asking:
-    """A plan, and the nodes in it that let pass only rows that some keys name."""
-
-    plan: Relation
-    asked: frozenset[Relation]
+IsLarge = Callable[[Relation], bool]
+"""Whether it is worth asking a relation for keys."""
 
 
-def with_known_keys(plan: Relation, known: Known) -> Asking:
-    """The plan, its large inputs asked for the keys that are known."""
-    asked: set[Relation] = set()
+def with_known_keys(plan: Relation, known: Known, is_large: IsLarge, asked: set[Relation]) -> Relation:
+    """The plan, its large inputs asked for the keys that are known.
+
+    The nodes that let pass only rows that some keys name are put into `asked` at once: what is above them may
+    be known because of that.
+    """
 
     def noted(before: Relation, after: Relation) -> Relation:
         if after is not before:
             asked.add(after)
         return after
 
+    def restricted(large: Relation, small: Relation, by: Iterable[Equality]) -> Relation:
+        if not is_large(large) or not asked.isdisjoint(nodes(large)):
+            return large
+        return noted(large, _restricted(large, small, by, known))
+
     def asking(node: Relation) -> Relation:
         match node:
             case Join(kind=JoinKind.INNER):
-                left = noted(node.left, _restricted(node.left, node.right, _equalities(node), known))
-                right = noted(node.right, _restricted(node.right, node.left, _turned(node), known))
+                left = restricted(node.left, node.right, _equalities(node))
+                right = restricted(node.right, node.left, _turned(node))
                 return replace(node, left=left, right=right)
             case Join(kind=JoinKind.SEMI):
-                left = noted(node.left, _restricted(node.left, node.right, _equalities(node), known))
+                left = restricted(node.left, node.right, _equalities(node))
                 is_said = left is not node.left and _is_by_one_column(node)
                 return left if is_said else replace(node, left=left)
-            case Join(kind=JoinKind.LEFT):
+            case Join(kind=JoinKind.LEFT) if is_large(node.left):
                 return noted(node, _marked(node, known))
             case _:
                 return node
 
-    return Asking(rewrite(plan, asking), frozenset(asked))
+    return rewrite(plan, asking)
 
 
 def _equalities(join: Join) -> tuple[Equality, ...]:
@@ -97,7 +100,7 @@ def _restricted(large: Relation, small: Relation, by: Iterable[Equality], known:
     found = []
     for one in by:
         keys = _comparable(large, one, known(small, one.right.name))
-        if keys is not None and known(large, one.left.name) is None:
+        if keys is not None:
             found.append(_is_among(one.left.name, keys))
     return filtered(large, conjunction(found))
 
@@ -108,7 +111,7 @@ def _marked(join: Join, known: Known) -> Relation:
         return join
     [by], [mark] = _equalities(join), join.right.columns
     keys = _comparable(join.left, by, known(join.right, mark))
-    if by.null_safe or keys is None or known(join.left, by.left.name) is not None:
+    if by.null_safe or keys is None:
         return join
     found = exp.Case(ifs=[exp.If(this=_is_among(by.left.name, keys), true=by.left)])
     return Project(join.left, (*same(join.left.columns), Named(mark, found)))

@@ -47,6 +47,9 @@ LOOKED_UP = 1_000_000
 """So many rows are read by one task where a few rows of the driver are looked up in them: to send the few to
 several tasks, and to gather what these find, takes longer."""
 
+ASKED = 4_000_000
+"""So many rows are read by one task where they are asked for few keys: the others are gone at once."""
+
 SOUGHT = 50_000
 """So many rows of the driver are hashed where they are looked up."""
 
@@ -280,6 +283,10 @@ class Engine:
         """Writes an intermediate result, which is gone when no refresh runs any more; one action."""
         return self._noted(self.write(frame, RESULTS, rows))
 
+    def kept(self, table: pa.Table, columns: Sequence[Column]) -> DataFrame:
+        """The frame of an intermediate result that the driver holds; no action."""
+        return self.held(self.files(RESULTS, self.keep_result(table), columns), table)
+
     def keep_result(self, table: pa.Table) -> tuple[DataFile, ...]:
         """Writes an intermediate result that is on the driver already; no action."""
         return self._noted(self.write_table(table, RESULTS))
@@ -312,9 +319,12 @@ class Engine:
         """A DataFrame of rows that are on the driver; no action. Spark would stop at an empty chunk."""
         with self.settings():
             frame = self.spark.createDataFrame(table.combine_chunks(), ddl(columns))
-        local = self.sought(self.in_one_task(frame, table.num_rows), table.num_rows)
-        self._local[local] = table
-        return local
+        return self.held(self.in_one_task(frame, table.num_rows), table)
+
+    def held(self, frame: DataFrame, table: pa.Table) -> DataFrame:
+        """The frame of rows that the driver holds."""
+        self._local[frame] = table
+        return self.sought(frame, table.num_rows)
 
     def local_rows(self, frame: DataFrame) -> pa.Table | None:
         """The rows of a frame that the driver holds; None where it does not."""
@@ -329,15 +339,14 @@ class Engine:
     def is_sought(self, frame: DataFrame) -> bool:
         return frame in self._few
 
-    def looked_up(self, frame: DataFrame, rows: int) -> DataFrame:
-        """The frame of a relation in which few rows of the driver are looked up."""
-        return self._in_one(frame) if ONE_TASK < rows <= LOOKED_UP else frame
-
     def in_one_task(self, frame: DataFrame, rows: int) -> DataFrame:
         """The frame as one partition where it has few rows: joins and aggregates over it need no shuffle."""
-        return self._in_one(frame) if rows <= ONE_TASK else frame
+        return self.in_one(frame) if rows <= ONE_TASK else frame
 
-    def _in_one(self, frame: DataFrame) -> DataFrame:
+    def in_one(self, frame: DataFrame) -> DataFrame:
+        """The frame as one partition."""
+        if frame in self._in_one_task:
+            return frame
         one = frame.coalesce(1)
         self._in_one_task[one] = self._in_one_task.get(frame, 0)
         return one

@@ -39,7 +39,7 @@ from viewkeeper.spark.fixpoint import run_evaluation, run_maintenance
 from viewkeeper.spark.held import HELD, Held, Result
 from viewkeeper.spark.id_diffs import run_diffs, take_log
 from viewkeeper.spark.layer_frames import Place, cast_to, layer_columns, place
-from viewkeeper.spark.leaf_frames import leaf_frames
+from viewkeeper.spark.leaf_frames import asking, leaf_frames
 from viewkeeper.spark.read import Reader, Source
 from viewkeeper.sql.render import state_name
 from viewkeeper.sql.splice import spliced, tables_read
@@ -107,7 +107,7 @@ class Execution:
     def frame(self, plan: Relation) -> DataFrame:
         """The DataFrame of a plan with explicit counts. What it uses twice is one frame, whose shuffles Spark
         runs once; caching such frames was measured to cost more (docs/performance.md)."""
-        plan = rewrite(plan, self._own_part) if self.held else plan
+        plan = asking(self, rewrite(plan, self._own_part) if self.held else plan)
         leaves = leaf_frames(self, plan)
         prefix = f"__shared{len(self.frames)}_"
         small, cut = sent(plan, self._known()), cuts(plan)
@@ -128,9 +128,9 @@ class Execution:
             name: state.merge.key if state.merge else state.key
             for name, state in self.draft.relations.items()
         }
-        return Known(self._rows_behind, keys)
+        return Known(self.rows_behind, keys)
 
-    def _rows_behind(self, leaf: Scan | Reference) -> float:
+    def rows_behind(self, leaf: Scan | Reference) -> float:
         """At most how many rows a leaf has, as far as that is known; a group that layers mention has one row
         before and one after."""
         if isinstance(leaf, Reference):
@@ -147,8 +147,7 @@ class Execution:
         name = f"{part.result}__{part.number}"
         if name not in self.frames:
             own = self.held[part.result].part(part)
-            kept = self.engine.files(RESULTS, self.engine.keep_result(own.table), own.columns)
-            self.frames[name] = self.engine.sought(kept, own.table.num_rows)
+            self.frames[name] = self.engine.kept(own.table, own.columns)
             self.sizes[name] = own.table.num_rows
         return Reference(name, node.columns)
 
@@ -196,6 +195,7 @@ class Execution:
         """Results whose size decides what follows are written beside the data until the refresh is done."""
         if (own := self._own(step.plan)) is not None:
             self._keep(step, self.engine.keep_result(own.table), own.columns)
+            self.engine.held(self.frames[step.name], own.table)
             return
         frame = self.frame(step.plan)
         columns = columns_of(frame)

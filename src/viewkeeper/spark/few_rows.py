@@ -91,29 +91,35 @@ def _unknown(_: Relation) -> pa.Table | None:
     return None
 
 
+def _always(_: Relation) -> bool:
+    return True
+
+
 @dataclass
 class FewRows:
     """What is known of plans, and of the parts that they have in common."""
 
     held: Held
     look: Look = _unknown
+    is_worth_asking: Callable[[Relation], bool] = _always
     _known: dict[Relation, pa.Table | None] = field(default_factory=dict)
     _asked: set[Relation] = field(default_factory=set)
 
     def asking(self, plan: Relation) -> Relation:
         """The plan, its relations asked for the keys that the driver knows."""
-        asking = with_known_keys(plan, self._keys)
-        self._asked |= asking.asked
-        return asking.plan
+        return with_known_keys(plan, self._keys, self._is_large, self._asked)
 
     def rows(self, plan: Relation) -> pa.Table | None:
         if plan not in self._known:
             self._known[plan] = self._found(plan)
         return self._known[plan]
 
+    def _is_large(self, rel: Relation) -> bool:
+        return self.is_worth_asking(rel) and self.rows(rel) is None
+
     def _keys(self, rel: Relation, name: str) -> Keys | None:
         table = self.rows(rel)
-        if table is None:
+        if table is None or not table.num_rows:
             return None
         values, kind = table[name].unique(), spark_type(table[name].type)
         if kind not in TYPES or len(values) > KEYS:

@@ -23,7 +23,7 @@ from viewkeeper.spark.engine import RESULTS
 from viewkeeper.spark.engine import columns_of as columns_of_frame
 from viewkeeper.spark.held import Held
 from viewkeeper.spark.layer_frames import cast_to, place
-from viewkeeper.spark.leaf_frames import looked_up
+from viewkeeper.spark.leaf_frames import asking, looked_up
 from viewkeeper.spark.on_driver import few_changes, flags_in, log_of, picked
 from viewkeeper.sql.render import state_name
 from viewkeeper.storage.id_layers import diff_schema
@@ -136,7 +136,8 @@ class _Results:
             self.compute(part.name, part.plan)
         for used in references(rest):
             self.frame(used)
-        frame = self.execution.engine.plan(rest, {**self._leaves(rest), **self.execution.frames})
+        asked = asking(self.execution, rest)
+        frame = self.execution.engine.plan(asked, {**self._leaves(asked), **self.execution.frames})
         return frame, self._behind(rest)
 
     def _leaves(self, plan: Relation) -> dict[str, DataFrame]:

@@ -1,0 +1,142 @@
+"""Known keys written into a plan change what is read, never the rows; nor does it matter who joins few rows.
+
+*Differential* tests: the plan that asks against the plan as it was, and the driver's rows against DuckDB's.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlglot import exp
+
+from tests.laws.databases import TABLES, History, histories
+from tests.laws.harness import load, scan, start, value
+from tests.laws.plans import Typed, plans_with
+from tests.laws.settings import cases
+from viewkeeper.algebra.build import filtered, named_like, restricted_to, union_all
+from viewkeeper.algebra.expressions import Named, Scalar, column, conjunction, equal, same_or_both_null
+from viewkeeper.algebra.expressions import literal as number
+from viewkeeper.algebra.facts import column_type
+from viewkeeper.algebra.relations import Distinct, Join, JoinKind, Project, Reference, Relation, Scan
+from viewkeeper.algebra.walk import scans
+from viewkeeper.delta import delta
+from viewkeeper.planning.known_keys import TYPES, Keys, with_known_keys
+from viewkeeper.spark.few_rows import rows_of
+
+PAIR = ("x", "y")
+KINDS = (JoinKind.INNER, JoinKind.SEMI, JoinKind.ANTI, JoinKind.LEFT)
+
+
+def keys_of(rel: Relation, name: str) -> Keys | None:
+    kind = column_type(rel, name)
+    if kind not in TYPES:
+        return None
+    values = {row[rel.columns.index(name)] for row in value(rel)}
+    return Keys(tuple(sorted(values - {None})), kind, None in values)
+
+
+@cases(300)
+@given(plans_with(Join), histories(), st.booleans(), st.integers(0, 99))
+def test_plans_that_ask_for_known_keys_have_the_same_value(
+    view: Typed, history: History, changes: bool, seed: int
+) -> None:
+    changed, dice = start(history), Random(seed)
+    plan = delta(view.rel, changed) if changes else view.rel
+    small = {table for table in TABLES if dice.random() < 0.5}
+    asking = with_known_keys(plan, keys_of, lambda rel: not _is_over(rel, small), set())
+    assert asking.columns == plan.columns
+    assert value(asking) == value(plan)
+
+
+@cases(300)
+@given(histories(), st.integers(0, 10**6))
+def test_marks_and_semi_joins_become_choices(history: History, seed: int) -> None:
+    """L ⟕ δ(K) and L ⋉ K by one column, which random plans seldom have: no join is left."""
+    start(history)
+    dice = Random(seed)
+    left, right = pair(dice, "l"), Distinct(restricted_to(pair(dice, "r"), ["rx"]))
+    semi = dice.random() < 0.5
+    same = dice.choice((equal, same_or_both_null)) if semi else equal
+    join = Join(left, right, JoinKind.SEMI if semi else JoinKind.LEFT, same(column("ly"), column("rx")))
+    asked: set[Relation] = set()
+    asking = with_known_keys(join, keys_of, lambda rel: rel == left, asked)
+    assert value(asking) == value(join)
+    assert not isinstance(asking, Join)
+    assert asked == {asking}
+
+
+def _is_over(rel: Relation, tables: set[str]) -> bool:
+    return {found.table for found in scans(rel)} <= tables
+
+
+def pair(dice: Random, prefix: str) -> Relation:
+    """Two columns of numbers of a table, and what is chosen from them."""
+    table = dice.choice(("r", "s", "t"))
+    names = {"r": ("a", "b"), "s": ("c", "c"), "t": ("k", "k")}[table]
+    outputs = (Named(f"{prefix}x", column(names[0])), Named(f"{prefix}y", column(names[1])))
+    rel: Relation = Project(scan(table), outputs)
+    return (
+        filtered(rel, exp.GT(this=column(f"{prefix}x"), expression=number(0))) if dice.random() < 0.2 else rel
+    )
+
+
+def plain_plan(dice: Random, depth: int) -> Relation:
+    """A plan of two columns that chooses, unites and joins by equal columns."""
+    if depth == 0:
+        return named_like(pair(dice, ""), PAIR)
+    below = plain_plan(dice, depth - 1)
+    match dice.randrange(4):
+        case 0:
+            return Distinct(below)
+        case 1:
+            return union_all((below, plain_plan(dice, depth - 1)), PAIR)
+        case _:
+            other = named_like(plain_plan(dice, dice.randrange(depth)), ("u", "v"))
+            join = Join(below, other, dice.choice(KINDS), _condition(dice))
+            wide = join.kind in (JoinKind.INNER, JoinKind.LEFT)
+            return named_like(restricted_to(join, ["x", "v"] if wide else PAIR), PAIR)
+
+
+def _condition(dice: Random) -> Scalar:
+    same = dice.choice((equal, same_or_both_null))
+    pairs = dice.choice(([("y", "u")], [("x", "u"), ("y", "v")], [("x", "v")]))
+    return conjunction(same(column(mine), column(theirs)) for mine, theirs in pairs)
+
+
+def arrow(rows: Counter[tuple[int | None, ...]], names: tuple[str, ...]) -> pa.Table:
+    copies = list(rows.elements())
+    values = zip(*copies, strict=True) if copies else ((),) * len(names)
+    return pa.table([pa.array(each, pa.int32()) for each in values], names=list(names))
+
+
+@cases(600)
+@given(histories(), st.integers(0, 10**6))
+def test_few_rows_put_together_by_the_driver_are_those_of_the_plan(history: History, seed: int) -> None:
+    dice = Random(seed)
+    load(history.rows, ())
+    plan = plain_plan(dice, dice.choice((1, 2, 3)))
+    on_driver = {table for table in TABLES if dice.random() < 0.6}
+    looks: list[Relation] = []
+
+    def held(leaf: Scan | Reference) -> pa.Table | None:
+        if not isinstance(leaf, Scan) or leaf.table not in on_driver:
+            return None
+        numbers = [c.name for c in leaf.bound if c.source.type == "int"]
+        found = arrow(value(restricted_to(leaf, numbers)), tuple(numbers))
+        for other in set(leaf.columns) - set(numbers):
+            found = found.append_column(other, pa.nulls(found.num_rows))
+        return found
+
+    def look(part: Relation) -> pa.Table:
+        looks.append(part)
+        return arrow(value(part), part.columns)
+
+    found = rows_of(plan, held, look)
+    assert not (looks and on_driver == set(TABLES))
+    if found is not None:
+        rows = zip(*(found[name].to_pylist() for name in plan.columns), strict=True)
+        assert Counter(rows) == value(plan)

@@ -1,0 +1,191 @@
+"""What the driver puts together of few rows, what it has Spark look up for that, and what it leaves to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pytest
+from sqlglot import exp
+
+from viewkeeper.algebra.build import empty, filtered, named_like, union_all
+from viewkeeper.algebra.expressions import Named, Scalar, column, equal, literal, null_safe_match
+from viewkeeper.algebra.relations import (
+    Bound,
+    Distinct,
+    Filter,
+    Join,
+    JoinKind,
+    Project,
+    Reference,
+    Relation,
+    Scan,
+    State,
+)
+from viewkeeper.algebra.schema import Column
+from viewkeeper.algebra.show import show
+from viewkeeper.spark import few_rows
+from viewkeeper.spark.few_rows import rows_of
+
+Row = tuple[object, ...]
+STORED = Scan("stored", (Bound("x", Column("x", "int")), Bound("y", Column("y", "int"))))
+
+
+def table(rows: Sequence[Row], kind: pa.DataType | None = None) -> pa.Table:
+    columns = list(zip(*rows, strict=True)) if rows else [(), ()]
+    return pa.table([pa.array(values, kind or pa.int32()) for values in columns], names=["x", "y"])
+
+
+def step(name: str, number: int) -> Relation:
+    return named_like(Reference(name, ("x", "y")), (f"from{number}", f"to{number}"))
+
+
+def stored(number: int) -> Relation:
+    return named_like(STORED, (f"from{number}", f"to{number}"))
+
+
+def chain(*steps: Relation) -> Relation:
+    """One relation after the other: each begins where the one before ends."""
+    plan = steps[0]
+    for number, each in enumerate(steps[1:], start=1):
+        on = equal(column(f"to{number - 1}"), column(f"from{number}"))
+        plan = Join(plan, each, JoinKind.INNER, on)
+    return plan
+
+
+class Spark:
+    """Answers looks at one stored relation, and remembers them."""
+
+    def __init__(self, rows: Sequence[Row] = ()) -> None:
+        self.rows = rows
+        self.looks: list[Relation] = []
+
+    def look(self, plan: Relation) -> pa.Table:
+        self.looks.append(plan)
+        return table(self.rows).rename_columns(list(plan.columns))
+
+
+def found(
+    plan: Relation, rows: dict[str, pa.Table], spark: Spark | None = None
+) -> list[dict[str, object]] | None:
+    def held(leaf: Scan | Reference) -> pa.Table | None:
+        return rows.get(leaf.name) if isinstance(leaf, Reference) else None
+
+    known = rows_of(plan, held, (spark or Spark()).look)
+    return None if known is None else known.to_pylist()
+
+
+def test_joins_of_what_the_driver_holds_are_put_together_there() -> None:
+    rows = {"a": table([(1, 2), (1, 3)]), "b": table([(2, 5), (3, 5), (None, 7)])}
+    plan = chain(step("a", 0), step("b", 1))
+    ends = Distinct(Project(plan, (Named("x", column("from0")), Named("y", column("to1")))))
+    spark = Spark()
+    assert found(ends, rows, spark) == [{"x": 1, "y": 5}]
+    assert spark.looks == []
+
+
+def test_a_stored_relation_is_asked_for_the_keys_that_are_known() -> None:
+    spark = Spark([(2, 9)])
+    plan = chain(step("a", 0), stored(1))
+    assert found(plan, {"a": table([(1, 2), (1, 3)])}, spark) == [
+        {"from0": 1, "to0": 2, "from1": 2, "to1": 9}
+    ]
+    [look] = spark.looks
+    assert isinstance(look, Filter)
+    asked = look.condition.find(exp.In)
+    assert asked is not None
+    assert sorted(int(value.name) for value in asked.expressions) == [2, 3]
+
+
+def test_one_look_leads_to_the_next() -> None:
+    spark = Spark([(2, 4), (4, 6)])
+    rows = found(chain(step("a", 0), stored(1), stored(2)), {"a": table([(1, 2)])}, spark)
+    assert rows == [{"from0": 1, "to0": 2, "from1": 2, "to1": 4, "from2": 4, "to2": 6}]
+    assert len(spark.looks) == 2
+
+
+def test_a_set_of_keys_that_marks_rows_is_written_into_the_look() -> None:
+    nodes = Distinct(Project(Reference("a", ("x", "y")), (Named("mark", column("y")),)))
+    marked = Join(STORED, nodes, JoinKind.LEFT, equal(column("x"), column("mark")))
+    near = Filter(marked, exp.not_(exp.Is(this=column("mark"), expression=exp.null())))
+    spark = Spark([(2, 9)])
+    assert found(Project(near, tuple(Named(n, column(n)) for n in ("x", "y"))), {"a": table([(1, 2)])}, spark)
+    [look] = spark.looks
+    assert show(look).splitlines() == [
+        "project x, y",
+        "  filter NOT mark IS NULL",
+        "    project x, y, CASE WHEN x IN (2) THEN x END as mark",
+        "      scan stored [new] (x, y)",
+    ]
+
+
+def test_what_has_no_rows_needs_no_look_whatever_the_rest_is() -> None:
+    rows = {"a": table([(1, 2)]), "b": table([(3, 4)]), "none": table([])}
+    columns = ("from0", "to0", "from1", "to1")
+    apart = chain(step("a", 0), step("b", 1))
+    added = Project(apart, (Named("sum", exp.Add(this=column("from0"), expression=literal(1))),))
+    spark = Spark([(2, 9)])
+    assert found(apart, rows, spark) == []
+    assert found(added, rows, spark) == []
+    assert found(Distinct(union_all((apart, chain(step("b", 0), step("a", 1))), columns)), rows, spark) == []
+    assert found(chain(step("none", 0), stored(1)), rows, spark) == []
+    assert found(empty(("x",)), {}, spark) == []
+    assert spark.looks == []
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        STORED,
+        Reference("unknown", ("x", "y")),
+        Scan("stored", STORED.bound, State.DELTA),
+        Project(chain(step("a", 0), stored(1)), (Named("s", exp.Neg(this=column("to1"))),)),
+        Join(step("a", 0), stored(1), JoinKind.INNER, exp.LT(this=column("to0"), expression=column("from1"))),
+        Join(step("a", 0), stored(1), JoinKind.FULL, equal(column("to0"), column("from1"))),
+    ],
+    ids=["all of it", "a result in files", "changes", "values that are computed", "by <", "a full join"],
+)
+def test_what_is_left_to_spark_costs_no_look(plan: Relation) -> None:
+    spark = Spark([(2, 9)])
+    assert found(plan, {"a": table([(1, 2)])}, spark) is None
+    assert spark.looks == []
+
+
+def test_many_keys_are_not_written_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(few_rows, "KEYS", 1)
+    spark = Spark([(2, 9)])
+    assert found(chain(step("a", 0), stored(1)), {"a": table([(1, 2), (1, 3)])}, spark) is None
+    assert spark.looks == []
+
+
+def test_joins_of_many_rows_are_left_to_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(few_rows, "JOINED", 3)
+    rows = {"a": table([(1, 2), (3, 2)]), "b": table([(2, 4), (2, 6)])}
+    assert found(chain(step("a", 0), step("b", 1)), rows) is None
+    assert found(chain(step("a", 0), step("a", 1)), rows) == []
+
+
+def test_values_that_spark_compares_otherwise_are_left_to_it() -> None:
+    zero = {"a": table([(0.0, -0.0)], pa.float64()), "b": table([(0.0, 0.0)], pa.float64())}
+    assert found(chain(step("a", 0), step("b", 1)), zero) is None
+    mixed = {"a": table([(1, 2)]), "b": table([(2, 3)], pa.int64())}
+    assert found(chain(step("a", 0), step("b", 1)), mixed) is None
+    nulls = {"a": table([(None, 1)]), "b": table([(None, 2)])}
+    on = null_safe_match([("from0", "from1")])
+    assert found(Join(step("a", 0), step("b", 1), JoinKind.SEMI, on), nulls) is None
+
+
+@pytest.mark.parametrize(
+    ("condition", "kept"),
+    [
+        (exp.LT(this=column("x"), expression=literal(2)), [1]),
+        (exp.GT(this=column("x"), expression=literal(1)), [2]),
+        (exp.Is(this=column("x"), expression=exp.null()), [None]),
+        (exp.not_(exp.Is(this=column("x"), expression=exp.null())), [1, 2]),
+    ],
+)
+def test_signs_and_nulls_are_tested(condition: Scalar, kept: list[int | None]) -> None:
+    rows = {"a": table([(1, 0), (2, 0), (None, 0)])}
+    left = found(filtered(Reference("a", ("x", "y")), condition), rows)
+    assert left is not None
+    assert [row["x"] for row in left] == kept
