@@ -17,9 +17,19 @@ from datetime import date
 from sqlglot import exp
 
 from viewkeeper.algebra.build import filtered
-from viewkeeper.algebra.expressions import Named, Scalar, column, conjunction, conjuncts, literal, or_, same
+from viewkeeper.algebra.expressions import (
+    Named,
+    Scalar,
+    column,
+    columns_of,
+    conjunction,
+    conjuncts,
+    literal,
+    or_,
+    same,
+)
 from viewkeeper.algebra.facts import column_type
-from viewkeeper.algebra.relations import Distinct, Join, JoinKind, Project, Relation
+from viewkeeper.algebra.relations import Distinct, Filter, Join, JoinKind, Project, Relation
 from viewkeeper.algebra.walk import nodes, rewrite
 from viewkeeper.delta.equalities import Equality, column_equalities
 
@@ -55,15 +65,14 @@ def with_known_keys(plan: Relation, known: Known, is_large: IsLarge, asked: set[
     be known because of that.
     """
 
-    def noted(before: Relation, after: Relation) -> Relation:
-        if after is not before:
-            asked.add(after)
-        return after
+    marks: set[str] = set()
 
     def restricted(large: Relation, small: Relation, by: Iterable[Equality]) -> Relation:
         if not is_large(large) or not asked.isdisjoint(nodes(large)):
             return large
-        return noted(large, _restricted(large, small, by, known))
+        found = _restricted(large, small, by, known)
+        asked.update(() if found is large else (found,))
+        return found
 
     def asking(node: Relation) -> Relation:
         match node:
@@ -76,7 +85,12 @@ def with_known_keys(plan: Relation, known: Known, is_large: IsLarge, asked: set[
                 is_said = left is not node.left and _is_by_one_column(node)
                 return left if is_said else replace(node, left=left)
             case Join(kind=JoinKind.LEFT) if is_large(node.left):
-                return noted(node, _marked(node, known))
+                marked = _marked(node, known)
+                marks.update(() if marked is node else node.right.columns)
+                return marked
+            case Filter() if not columns_of(node.condition).isdisjoint(marks):
+                asked.add(node)
+                return node
             case _:
                 return node
 

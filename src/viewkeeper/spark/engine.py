@@ -84,6 +84,7 @@ class Engine:
         self._settings = ExitStack()
         self._is_set = False
         self._held: dict[tuple[str, ...], DataFrame | None] = {}
+        self._laid: dict[tuple[str, ...], pa.Table | None] = {}
         self._in_one_task: WeakKeyDictionary[DataFrame, int] = WeakKeyDictionary()  # joins that are in it
         self._few: WeakSet[DataFrame] = WeakSet()
         self._local: WeakKeyDictionary[DataFrame, pa.Table] = WeakKeyDictionary()
@@ -104,7 +105,7 @@ class Engine:
                 self._keeping -= 1
                 results = [] if self._keeping else self._results
                 if not self._keeping:
-                    self._results, self._held, self._is_set = [], {}, False
+                    self._results, self._held, self._laid, self._is_set = [], {}, {}, False
                     self._settings.close()
             self.folder.delete([path for batch in results for path, _ in self.folder.listed(batch)])
 
@@ -161,19 +162,19 @@ class Engine:
         layers: Sequence[Sequence[DataFile]],
         columns: Sequence[Column],
         key: Sequence[str],
-    ) -> DataFrame | None:
+    ) -> pa.Table | None:
         """Layers of a bag as one layer, made by the driver once while intermediate results are kept; None
         where it cannot."""
         if not self._keeping:
             return None
-        place = (relation, "laid", *(file.path for files in layers for file in files))
+        place = (relation, *(file.path for files in layers for file in files))
         with self._lock:
-            if place not in self._held:
+            if place not in self._laid:
                 tables = [self.driver_table(relation, files, columns) for files in layers]
                 known = [table for table in tables if table is not None and has_plain_equality(table.schema)]
                 whole = known and len(known) == len(tables)
-                self._held[place] = self.local(one_layer(known, key), columns) if whole else None
-            return self._held[place]
+                self._laid[place] = one_layer(known, key) if whole else None
+            return self._laid[place]
 
     def _driver_rows(
         self, relation: str, files: Sequence[DataFile], columns: Sequence[Column]

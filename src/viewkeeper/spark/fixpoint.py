@@ -77,10 +77,13 @@ def without_recursion(execution: Execution, rel: Relation, counted: frozenset[st
 
 @dataclass
 class _Piece:
-    """A part of a stored definition, under whose name it is reported, and whether it was read."""
+    """A part of a stored definition: what reads it, and its rows where the driver holds them; `of`: the name
+    under which it is reported that it was read."""
 
     of: str
-    source: Source
+    rows: int
+    source: Source | None = None
+    laid: pa.Table | None = None
     is_read: bool = False
 
 
@@ -120,8 +123,9 @@ class _Recursion:
         found = Reader(self.execution.engine).pieces(state) if stored.columns == state.names else None
         if found is None:
             return None
-        names = f"{stored.table}__main", f"{stored.table}__laid"
-        self.pieces |= {n: _Piece(state_name(stored), source) for n, source in zip(names, found, strict=True)}
+        names, of = (f"{stored.table}__main", f"{stored.table}__laid"), state_name(stored)
+        self.pieces[names[0]] = _Piece(of, found[0].rows, source=found[0])
+        self.pieces[names[1]] = _Piece(of, state.overlay_rows, laid=found[1])
         main = replace(stored, table=names[0], at=State.NEW)
         count = Bound(COUNT, Column(COUNT, "bigint", nullable=False))
         laid = replace(main, table=names[1], bound=(*main.bound, count))
@@ -134,16 +138,25 @@ class _Recursion:
     def _held(self, scan: Scan) -> pa.Table | None:
         """The rows of a piece that the driver holds."""
         piece = self.pieces.get(scan.table)
-        return None if piece is None else self.execution.engine.local_rows(self._source(scan).frame)
+        if piece is None or piece.laid is None:
+            return None
+        self._note_read(piece)
+        return piece.laid
 
     def _source(self, scan: Scan) -> Source:
         piece = self.pieces.get(scan.table)
         if piece is None:
             return self.execution.source(scan)
+        self._note_read(piece)
+        if piece.source is None:
+            columns = tuple(item.source for item in scan.bound)
+            piece.source = Source(self.execution.engine.local(piece.laid, columns), piece.rows)
+        return piece.source
+
+    def _note_read(self, piece: _Piece) -> None:
         if not piece.is_read:
             piece.is_read = True
-            self.execution.note_read(piece.of, piece.source.rows)
-        return piece.source
+            self.execution.note_read(piece.of, piece.rows)
 
     def _signed(self, scan: Scan) -> pa.Table | None:
         """The signed rows that a base table went through, where they are few."""
@@ -153,7 +166,7 @@ class _Recursion:
 
     def _size(self, scan: Scan) -> int:
         piece = self.pieces.get(scan.table)
-        return self.execution.size(scan) if piece is None else piece.source.rows
+        return self.execution.size(scan) if piece is None else piece.rows
 
     def _prepared(self, rel: Relation) -> Relation:
         """Counts where stored rows carry them, and changes that were computed read from there."""

@@ -41,6 +41,10 @@ def asking(execution: Execution, plan: Relation) -> Relation:
             return None
         return table.select(list(names)).rename_columns(list(leaf.columns))
 
+    leaves = [node for node in nodes(plan) if isinstance(node, Scan | Reference)]
+    is_worth = any(execution.rows_behind(leaf) > WORTH_ASKING for leaf in leaves)
+    if not is_worth or all(held(leaf) is None for leaf in leaves):
+        return plan
     return FewRows(held, is_worth_asking=lambda rel: _rows(execution, rel) > WORTH_ASKING).asking(plan)
 
 

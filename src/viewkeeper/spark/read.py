@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from viewkeeper.algebra.build import matching, restricted_to
@@ -151,7 +152,8 @@ class Reader:
             leaves = _leaf("main", state.names), _leaf("layers", (*state.names, COUNT))
             plan = merge.bag_in_turn(leaves[0], [(leaves[1], True)], state.key)
             main, laid = pieces
-            return replace(self._merged(plan, {"main": main, "layers": laid}), merged=False)
+            layers = Source(self.engine.local(laid, counted(state.columns)), state.overlay_rows)
+            return replace(self._merged(plan, {"main": main, "layers": layers}), merged=False)
         main = self._main(state, ranges)
         groups = [(layer,) for layer in state.overlay] if _in_turn(state, is_small) else [state.overlay]
         sources = {
@@ -161,7 +163,7 @@ class Reader:
         plan = _bag_plan(state, [_leaf(name, (*state.names, COUNT)) for name in sources], is_small)
         return self._merged(plan, {"main": main, **sources})
 
-    def pieces(self, state: RelationState) -> tuple[Source, Source] | None:
+    def pieces(self, state: RelationState) -> tuple[Source, pa.Table] | None:
         """Main, and what layers of few rows did to it, laid over each other by the driver; None where a bag
         is merged in another way, or needs no merging."""
         if state.merge is not None or not state.has_pending_deletes:
@@ -175,13 +177,12 @@ class Reader:
         layers = (file for layer in state.overlay for file in layer.files)
         return self._files(state, (*self._main_files(state), *layers), state.columns, ranges)
 
-    def _laid(self, state: RelationState) -> Source | None:
+    def _laid(self, state: RelationState) -> pa.Table | None:
         """Layers of few rows that delete whole rows, laid over each other by the driver."""
         if not state.deletes_whole_rows or state.overlay_rows > LAID:
             return None
         groups = [layer.files for layer in state.overlay if layer.files]
-        frame = self.engine.laid(state.folder, groups, counted(state.columns), state.key)
-        return None if frame is None else Source(frame, state.overlay_rows)
+        return self.engine.laid(state.folder, groups, counted(state.columns), state.key)
 
     def _merged(self, plan: Relation, sources: Mapping[str, Source]) -> Source:
         """A plan over main and layers; where they have few rows, their result is one partition too."""
