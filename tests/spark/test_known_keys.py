@@ -1,0 +1,146 @@
+"""Large relations are asked for keys that the driver knows; views stay equal to their queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+from typing import Any
+
+import pytest
+
+import viewkeeper as vk
+from viewkeeper.spark import evaluator, few_rows, leaf_frames
+from viewkeeper.spark.engine import Engine
+
+ODD = [
+    "it's",
+    'say "hi"',
+    "back\\slash",
+    "{brace}",
+    "%like_",
+    "žluť",
+    "new\nline",
+    "",
+    "vkslot_a_",
+    "--",
+    None,
+]
+"""Texts that are easily written down wrongly."""
+
+DAYS = [date(1, 1, 1), date(1582, 10, 4), date(1969, 12, 31), date(2026, 11, 17), None]
+NUMBERS = [-(2**63), -1, 0, 2**63 - 1, None]
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every relation is worth asking; the SQL that did so."""
+    monkeypatch.setattr(leaf_frames, "WORTH_ASKING", 0)
+    found: list[str] = []
+    text = Engine.text
+
+    def noted(self: Engine, sql: str, frames: Any) -> Any:
+        found.extend([sql] if " IN (" in sql else [])
+        return text(self, sql, frames)
+
+    monkeypatch.setattr(Engine, "text", noted)
+    return found
+
+
+VIEWS = {
+    "joined": "SELECT f.k, f.n, d.v FROM facts f JOIN dims d ON f.k = d.k",
+    "beside": "SELECT f.k, f.n, d.v FROM facts f LEFT JOIN dims d ON f.k = d.k",
+    "there": "SELECT f.k, f.n FROM facts f WHERE EXISTS (SELECT 1 FROM dims d WHERE d.k = f.k AND d.v > 1)",
+    "missing": "SELECT f.k, f.n FROM facts f WHERE NOT EXISTS (SELECT 1 FROM dims d WHERE d.k <=> f.k)",
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys"),
+    [("STRING", ODD), ("DATE", DAYS), ("BIGINT", NUMBERS)],
+    ids=["texts", "days", "numbers"],
+)
+def test_any_key_can_be_asked_for(
+    warehouse: vk.Warehouse, asked: list[str], kind: str, keys: list[Any]
+) -> None:
+    warehouse.sql(f"CREATE TABLE facts (k {kind}, n INT)")
+    warehouse.sql(f"CREATE TABLE dims (k {kind}, v INT)")
+    with warehouse.transaction() as t:
+        t.insert("facts", [(key, number) for number, key in enumerate(keys)])
+        t.insert("dims", [(key, number) for number, key in enumerate(keys) if number % 2])
+    for name, query in VIEWS.items():
+        warehouse.create_view(name, query)
+    with warehouse.transaction() as t:
+        t.insert("facts", [(key, 100) for key in keys])
+        t.delete("dims", [(keys[1], 1)])
+        t.insert("dims", [(keys[0], 7), (keys[-1], 8), (keys[1], 9)])
+    report = warehouse.refresh(policy="strict")
+    assert {entry.strategy for entry in report} == {"counting"}
+    assert asked
+    for name in VIEWS:
+        assert warehouse.verify(name), warehouse.verify(name)
+
+
+CLOSURE = "reach(X, Y) :- edge(X, Y). reach(X, Y) :- reach(X, Z), edge(Z, Y)."
+
+
+def changed_in_steps(wh: vk.Warehouse, kind: str, nodes: list[Any]) -> list[int]:
+    """A ring over all nodes, edges that go and come back while others go; the actions of each refresh."""
+    wh.sql(f"CREATE TABLE edge (s {kind}, t {kind})")
+    ring = [(nodes[i], nodes[(i + 1) % len(nodes)]) for i in range(len(nodes))]
+    with wh.transaction() as t:
+        t.insert("edge", [*ring, ring[0]])
+    wh.datalog(CLOSURE)
+    actions = []
+    for gone, new in (
+        ([ring[1]], []),
+        ([ring[2], ring[0]], [ring[1]]),
+        ([], [ring[2]]),
+        ([ring[0]], [ring[0]]),
+    ):
+        with wh.transaction() as t:
+            if gone:
+                t.delete("edge", gone)
+            if new:
+                t.insert("edge", new)
+        report = wh.refresh(policy="strict")
+        actions.append(report.actions)
+        assert wh.verify("reach"), wh.verify("reach")
+    return actions
+
+
+@pytest.mark.parametrize(
+    ("kind", "nodes"),
+    [("STRING", ODD), ("DATE", DAYS), ("BIGINT", NUMBERS), ("DOUBLE", [0.0, -0.0, float("nan"), 1.5, None])],
+    ids=["texts", "days", "numbers", "floating-point numbers"],
+)
+def test_closures_over_any_nodes(warehouse: vk.Warehouse, kind: str, nodes: list[Any]) -> None:
+    changed_in_steps(warehouse, kind, nodes)
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        lambda patch: patch.setattr(evaluator, "SMALL", 2),
+        lambda patch: patch.setattr(few_rows, "KEYS", 1),
+        lambda patch: patch.setattr(few_rows, "JOINED", 1),
+    ],
+    ids=["many rows near", "many keys", "many rows joined"],
+)
+def test_closures_with_more_than_few_rows(
+    warehouse: vk.Warehouse, monkeypatch: pytest.MonkeyPatch, limit: Callable[[pytest.MonkeyPatch], None]
+) -> None:
+    limit(monkeypatch)
+    changed_in_steps(warehouse, "INT", list(range(6)))
+
+
+def test_an_insertion_takes_two_looks_and_a_deletion_four(warehouse: vk.Warehouse) -> None:
+    warehouse.sql("CREATE TABLE edge (s INT, t INT, PRIMARY KEY (s, t))")
+    with warehouse.transaction() as t:
+        t.insert("edge", [(n, n + 1) for n in range(20)])
+    warehouse.datalog(CLOSURE)
+    taken = []
+    for change in ("DELETE FROM edge WHERE s = 7", "INSERT INTO edge VALUES (7, 8)"):
+        warehouse.sql(change)
+        taken.append(warehouse.refresh(policy="strict").actions)
+        assert warehouse.verify("reach")
+    assert taken == [4, 2]
