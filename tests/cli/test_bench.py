@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.harness import Comparison, Table, compare
 from benchmarks.joins import crossover
-from benchmarks.tpch import BATCHES, BUCKETS, WARM_UP, WITHHELD
+from benchmarks.tpch import BUCKETS, LARGE, SMALL, WARM_UP, WITHHELD
 
 WORKLOAD = """
 from benchmarks.harness import Comparison, Table
@@ -85,5 +85,5 @@ def test_the_crossover_lies_where_both_cost_the_same(ratios, expected):
 
 
 def test_a_refresh_batch_deletes_none_of_the_orders_that_are_yet_to_come():
-    last = max(batch.first + batch.buckets for batch in (*WARM_UP, *BATCHES))
+    last = max(batch.first + batch.buckets for batch in (*WARM_UP, *SMALL, *LARGE))
     assert last == WITHHELD <= BUCKETS // 2
