@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-from pyarrow import parquet
 
 import viewkeeper as vk
-from viewkeeper.spark import execute, leaf_frames
 from viewkeeper.storage import compaction
 
 FAN_OUT = 10_000
@@ -85,32 +82,6 @@ def test_the_running_example_through_every_kind_of_change(
     assert used.count("id-diffs") == len(changes)
     warehouse.compact()
     assert rows(warehouse, "costs") == [("D1", None), ("D3", None)]
-
-
-def test_a_large_cache_is_stored_in_the_order_that_it_is_looked_up_by(
-    warehouse: vk.Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A part of many is found in few pages; the others are there as well."""
-    monkeypatch.setattr(execute, "LARGE_MAIN", 0)
-    monkeypatch.setattr(leaf_frames, "WORTH_ASKING", 0)
-    count = 6_000
-    ids = warehouse.spark.range(count)
-    warehouse.create_table("parts", ids.selectExpr("CAST(id AS INT) AS pid", "1 AS price"), key=["pid"])
-    made_of = ids.selectExpr("CAST(id * 7 % 1000 AS INT) AS did", f"CAST(id * 11 % {count} AS INT) AS pid")
-    warehouse.create_table("devices_parts", made_of, key=["did", "pid"])
-    query = "SELECT did, SUM(price) AS cost FROM devices_parts JOIN parts USING (pid) GROUP BY did"
-    warehouse.create_view("costs", query, strategy="id-diffs")
-    relations = warehouse._work.log.latest().relations
-    [cache] = [state for name, state in relations.items() if name.startswith("__costs")]
-    files = list((tmp_path / "warehouse" / cache.folder).rglob("data/**/*.parquet"))
-    for file in files:
-        pids = parquet.read_table(file, columns=["pid"])["pid"].to_pylist()
-        assert pids == sorted(pids)
-    assert sum(parquet.read_metadata(file).num_rows for file in files) == count
-    warehouse.sql("UPDATE parts SET price = 5 WHERE pid IN (3, 4)")
-    report = warehouse.refresh(policy="strict")
-    assert report.actions == 1
-    assert warehouse.verify("costs")
 
 
 def test_a_view_that_changes_its_query_is_filled_anew(warehouse: vk.Warehouse) -> None:

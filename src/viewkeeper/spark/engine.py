@@ -59,9 +59,6 @@ IN_PLACE = 6
 COLLECTED = 30_000
 """A result of at most this many rows is written by the driver: Spark takes some 0.1 s to write a file."""
 
-PAGE = 2_000
-"""So many rows are a page of a file: what ordered files are asked for is found in few of them."""
-
 OPENED = 500
 """So many sets of files stay open. Files never change, and to open some takes Spark 10 ms."""
 
@@ -244,25 +241,20 @@ class Engine:
                 raise translated(error) from error
 
     def write(
-        self,
-        frame: DataFrame,
-        relation: str,
-        rows: int | None = None,
-        at: Place = MappingProxyType({}),
-        page: int | None = None,
+        self, frame: DataFrame, relation: str, rows: int | None = None, at: Place = MappingProxyType({})
     ) -> tuple[DataFile, ...]:
         """Writes a DataFrame, with its place, below a relation's folder; one action. Nothing names the files
         yet.
 
         `rows` are about as many as it has, where that is known. It takes a second action where there are
-        many more. `page` limits the rows of a page.
+        many more.
         """
         batch = join("data", uuid.uuid4().hex)
         if rows is not None and rows <= COLLECTED and has_plain_types(columns_of(frame)):
             table = self.collected(frame, COLLECTED + 1)
             if table.num_rows <= COLLECTED:
                 return self._written(placed_rows(table, at), relation, join(batch, "part-0.parquet"))
-        return self._written_by_spark(placed(frame, at) if at else frame, relation, batch, rows, page)
+        return self._written_by_spark(placed(frame, at) if at else frame, relation, batch, rows)
 
     def write_table(self, table: pa.Table, relation: str) -> tuple[DataFile, ...]:
         """Writes rows that are on the driver below a relation's folder; no action."""
@@ -276,17 +268,14 @@ class Engine:
         return (data_file(name, len(content), pq.read_metadata(pa.BufferReader(content))),)
 
     def _written_by_spark(
-        self, frame: DataFrame, relation: str, batch: str, rows: int | None, page: int | None
+        self, frame: DataFrame, relation: str, batch: str, rows: int | None
     ) -> tuple[DataFile, ...]:
         if rows is not None and rows <= SMALL:
             frame = frame.coalesce(1)
         self.count_action()
         with self.settings():
             try:
-                writer = frame.write.mode("append")
-                if page is not None:
-                    writer = writer.option("parquet.page.row.count.limit", page)
-                writer.parquet(self.folder.address(join(relation, batch)))
+                frame.write.mode("append").parquet(self.folder.address(join(relation, batch)))
             except FAILURES as error:
                 raise translated(error) from error
         return written_files(self.folder, relation, batch)

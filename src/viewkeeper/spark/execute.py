@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from viewkeeper.algebra.build import is_empty
 from viewkeeper.algebra.relations import Reference, Relation, Scan, State
 from viewkeeper.algebra.schema import COUNT, Column
-from viewkeeper.algebra.walk import rewrite, scans
+from viewkeeper.algebra.walk import rewrite
 from viewkeeper.delta.share import shared
 from viewkeeper.draft import Draft
 from viewkeeper.planning.cuts import cuts
@@ -41,7 +41,6 @@ from viewkeeper.spark.id_diffs import run_diffs, take_log
 from viewkeeper.spark.layer_frames import Place, cast_to, layer_columns, place
 from viewkeeper.spark.leaf_frames import asking, leaf_frames
 from viewkeeper.spark.read import Reader, Source
-from viewkeeper.spark.relations import LARGE_MAIN, write_in_order
 from viewkeeper.sql.render import state_name
 from viewkeeper.sql.splice import spliced, tables_read
 from viewkeeper.storage.delta_log import commit_main, main_files
@@ -97,8 +96,7 @@ class Execution:
                 if not self.layers(step.relation):
                     self.empty.add(delta_name(step.relation))
             case ReplaceMain():
-                frame = self.query_of(step.plan, step.sql)
-                self.write_main(step.relation, frame, self._is_looked_up(step))
+                self.write_main(step.relation, self.query_of(step.plan, step.sql))
             case EvaluateFixpoint():
                 run_evaluation(self, step)
             case MaintainFixpoint():
@@ -355,21 +353,10 @@ class Execution:
         """The rows of the files behind a scan, without opening them."""
         return self._state(scan).stored_rows
 
-    def _is_looked_up(self, step: ReplaceMain) -> bool:
-        """Whether a relation may be large, and is looked up by its IDs."""
-        merge = self.draft.relations[step.relation].merge
-        if merge is None or not merge.identified or step.plan is None:
-            return False
-        return sum(self.size(scan) for scan in scans(step.plan)) > LARGE_MAIN
-
-    def write_main(self, relation: str, frame: DataFrame, in_order: bool = False) -> None:
-        """Writes a relation anew; `in_order` of its key."""
+    def write_main(self, relation: str, frame: DataFrame) -> None:
+        """Writes a relation anew."""
         state = self.draft.relations[relation]
-        frame = cast_to(frame, state.columns)
-        if in_order:
-            files = write_in_order(self.engine, state, frame)
-        else:
-            files = self.engine.write(frame, state.folder, self.expected)
+        files = self.engine.write(cast_to(frame, state.columns), state.folder, self.expected)
         removed = main_files(self.engine.folder.delta_address(state.folder), state.main_version)
         version = commit_main(
             self.engine.folder, state.folder, state.main_version, state.columns, files, removed

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from viewkeeper.algebra.relations import Reference
 from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.draft import Draft
-from viewkeeper.spark.engine import PAGE, Engine, counted
+from viewkeeper.spark.engine import Engine, counted
 from viewkeeper.spark.layer_frames import cast_to
 from viewkeeper.spark.read import Reader, layer_schema
 from viewkeeper.storage import layers as merge
@@ -22,9 +22,6 @@ from viewkeeper.storage.delta_log import commit_main, create_main, main_files
 from viewkeeper.storage.id_layers import by_schema, can_fold, diff_schema, last
 from viewkeeper.storage.overflow import doubtful_sums
 from viewkeeper.storage.relation import DataFile, Layer, MergeSpec, RelationState
-
-LARGE_MAIN = 200_000
-"""Relations of more rows are stored in the order of their keys."""
 
 
 def new_relation(
@@ -52,13 +49,6 @@ def folder_for(name: str) -> str:
 def ordered(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
     """The frame with its files ordered by some columns, so that their ranges hardly overlap."""
     return frame.repartitionByRange(*columns).sortWithinPartitions(*columns) if columns else frame
-
-
-def write_in_order(engine: Engine, state: RelationState, frame: DataFrame) -> tuple[DataFile, ...]:
-    """Writes all rows of a relation in the order of its key, if it has one, so that keys are found in few
-    pages."""
-    key = state.key or (state.merge.key if state.merge else ())
-    return engine.write(ordered(frame, key), state.folder, page=PAGE if key else None)
 
 
 def fold(engine: Engine, draft: Draft, name: str, forced: bool = False) -> int:
@@ -135,10 +125,9 @@ def _fold_main(engine: Engine, draft: Draft, name: str) -> int:
     """Main is written anew with everything merged; keyed relations are ordered by their key."""
     state = draft.relations[name]
     source = Reader(engine).rows(state)
-    if source.rows > LARGE_MAIN:
-        files = write_in_order(engine, state, source.frame)
-    else:
-        files = engine.write(source.frame, state.folder, source.rows)
+    key = state.key or (state.merge.key if state.merge else ())
+    frame = source.frame if source.rows <= 200_000 else ordered(source.frame, key)
+    files = engine.write(frame, state.folder, source.rows)
     removed = main_files(engine.folder.delta_address(state.folder), state.main_version)
     version = commit_main(engine.folder, state.folder, state.main_version, state.columns, files, removed)
     rows = sum(file.rows for file in files)

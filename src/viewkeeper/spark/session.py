@@ -23,8 +23,6 @@ ENGINE_SETTINGS = {
     # Lists of keys are values of a plan and not a part of its code, which would be compiled for each list.
     "spark.sql.optimizer.inSetConversionThreshold": "0",
     "spark.sql.optimizer.inSetSwitchThreshold": "0",
-    # Pages of ordered files that hold none of the keys are not read.
-    "spark.sql.parquet.pushdown.inFilterThreshold": "2000",
     # Plans place their semi-joins themselves; through unions Spark would push, and plan, each several times.
     "spark.sql.optimizer.excludedRules": f"{_RULES}.PushDownLeftSemiAntiJoin",
 }

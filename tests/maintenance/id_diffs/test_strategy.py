@@ -46,17 +46,6 @@ def test_the_view_and_its_caches_are_stored_by_their_ids() -> None:
     assert [s.name for s in view(strategy="tuple-diffs").strata] == ["costs"]
 
 
-def test_ids_by_which_updates_name_rows_come_first() -> None:
-    """Files are in the order of the key: a price is looked up by its part, however tables are joined."""
-    turned = COSTS.replace(
-        "FROM parts JOIN devices_parts USING (pid)", "FROM devices_parts JOIN parts USING (pid)"
-    )
-    cache, _ = view(turned, strategy="id-diffs").strata
-    assert cache.merge is not None
-    assert sorted(cache.merge.key) == ["did", "pid"]
-    assert cache.merge.key[0] == "pid"
-
-
 def test_a_known_update_needs_no_log() -> None:
     asked = view(strategy="id-diffs")
     choice = choose(asked, batch(parts=UPDATED), "auto")

@@ -21,8 +21,6 @@ from viewkeeper.maintenance.counting import replaced_input
 from viewkeeper.maintenance.id_diffs import Definition, Refusal
 from viewkeeper.maintenance.id_diffs.diffs import Diff, DiffKind
 from viewkeeper.maintenance.id_diffs.schemas import base_tables, belongs, modification_log
-from viewkeeper.maintenance.id_diffs.script import Apply, Stored
-from viewkeeper.maintenance.id_diffs.script import Script as IdScript
 from viewkeeper.maintenance.strategy import Batch, Stratum, TableChange, View
 from viewkeeper.planning.steps import ApplyDiffs, Compute, Script, Step
 from viewkeeper.report import Reason
@@ -59,22 +57,10 @@ class IdDiffs:
 
 def id_strata(definition: Definition) -> tuple[Stratum, ...]:
     """The caches and the view, each with the IDs that its rows are named by."""
-    script = definition.script()
     return tuple(
-        Stratum(stored.name, stored.plan, merge=_spec(stored.plan.columns, _as_named(stored, script)))
-        for stored in script.stored
+        Stratum(stored.name, stored.plan, merge=_spec(stored.plan.columns, stored.ids))
+        for stored in definition.script().stored
     )
-
-
-def _as_named(stored: Stored, script: IdScript) -> tuple[str, ...]:
-    """The IDs of a stored relation, first those by which updates name its rows: files are in this order."""
-    updates = (
-        step.key
-        for step in script.steps
-        if isinstance(step, Apply) and step.target == stored.name and step.diff.schema.kind is DiffKind.UPDATE
-    )
-    named = dict.fromkeys(name for key in sorted(updates, key=len) for name in key)
-    return tuple(dict.fromkeys((*(name for name in named if name in stored.ids), *stored.ids)))
 
 
 def _spec(columns: tuple[str, ...], ids: tuple[str, ...]) -> MergeSpec:
