@@ -15,9 +15,11 @@ from sqlglot import exp
 
 from tests.laws.databases import TABLES, History, histories
 from tests.laws.harness import load, scan, start, value
+from tests.laws.harness import rows_of as stored_rows_of
 from tests.laws.plans import Typed, plans_with
 from tests.laws.settings import cases
 from viewkeeper.algebra.build import filtered, named_like, restricted_to, union_all
+from viewkeeper.algebra.counts import weighted
 from viewkeeper.algebra.expressions import Named, Scalar, column, conjunction, equal, same_or_both_null
 from viewkeeper.algebra.expressions import literal as number
 from viewkeeper.algebra.facts import column_type
@@ -32,10 +34,11 @@ KINDS = (JoinKind.INNER, JoinKind.SEMI, JoinKind.ANTI, JoinKind.LEFT)
 
 
 def keys_of(rel: Relation, name: str) -> Keys | None:
+    """The keys of all rows, also of those that cancel: a semi-join meets them too."""
     kind = column_type(rel, name)
     if kind not in TYPES:
         return None
-    values = {row[rel.columns.index(name)] for row in value(rel)}
+    values = {row[rel.columns.index(name)] for row in stored_rows_of(weighted(rel))}
     return Keys(tuple(sorted(values - {None})), kind, None in values)
 
 

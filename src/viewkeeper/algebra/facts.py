@@ -271,7 +271,11 @@ def column_type(rel: Relation, name: str) -> str | None:
             return column_type(rel.child, name) if name in rel.child.columns else None
         case Join():
             return column_type(rel.left if name in rel.left.columns else rel.right, name)
-        case Reference() | Values() | UnionAll() | Difference() | Intersection() | Fixpoint():
+        case UnionAll():
+            place = rel.columns.index(name)
+            [kind, *others] = {column_type(each, each.columns[place]) for each in rel.inputs}
+            return None if others else kind
+        case Reference() | Values() | Difference() | Intersection() | Fixpoint():
             return None
         case _:
             assert_never(rel)

@@ -10,13 +10,12 @@ scan and nothing else. Only columns of the same type are compared so: literals w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 
 from sqlglot import exp
 
-from viewkeeper.algebra.build import filtered
 from viewkeeper.algebra.expressions import (
     Named,
     Scalar,
@@ -29,7 +28,7 @@ from viewkeeper.algebra.expressions import (
     same,
 )
 from viewkeeper.algebra.facts import column_type
-from viewkeeper.algebra.relations import Distinct, Filter, Join, JoinKind, Project, Relation
+from viewkeeper.algebra.relations import Distinct, Filter, Join, JoinKind, Project, Relation, UnionAll
 from viewkeeper.algebra.walk import nodes, rewrite
 from viewkeeper.delta.equalities import Equality, column_equalities
 
@@ -70,9 +69,27 @@ def with_known_keys(plan: Relation, known: Known, is_large: IsLarge, asked: set[
     def restricted(large: Relation, small: Relation, by: Iterable[Equality]) -> Relation:
         if not is_large(large) or not asked.isdisjoint(nodes(large)):
             return large
-        found = _restricted(large, small, by, known)
-        asked.update(() if found is large else (found,))
-        return found
+        keys = {e.left.name: keys for e in by if (keys := _comparable(large, e, known(small, e.right.name)))}
+        return chosen(large, keys) if keys else large
+
+    def chosen(rel: Relation, keys: Mapping[str, Keys]) -> Relation:
+        """The rows that have these keys; of pieces that are put together, those of each large one."""
+        match rel:
+            case Project() if isinstance(rel.child, UnionAll):
+                below = {output.name: output.expr.name for output in rel.outputs if output.is_column}
+                return replace(rel, child=chosen(rel.child, {below[name]: keys[name] for name in keys}))
+            case UnionAll():
+                return replace(rel, inputs=tuple(each(piece, rel.columns, keys) for piece in rel.inputs))
+            case Join(kind=JoinKind.ANTI):
+                return replace(rel, left=chosen(rel.left, keys))
+            case _:
+                found = Filter(rel, conjunction(_is_among(name, known) for name, known in keys.items()))
+                asked.add(found)
+                return found
+
+    def each(piece: Relation, columns: tuple[str, ...], keys: Mapping[str, Keys]) -> Relation:
+        own = dict(zip(columns, piece.columns, strict=True))
+        return chosen(piece, {own[name]: keys[name] for name in keys}) if is_large(piece) else piece
 
     def asking(node: Relation) -> Relation:
         match node:
@@ -82,7 +99,7 @@ def with_known_keys(plan: Relation, known: Known, is_large: IsLarge, asked: set[
                 return replace(node, left=left, right=right)
             case Join(kind=JoinKind.SEMI):
                 left = restricted(node.left, node.right, _equalities(node))
-                is_said = left is not node.left and _is_by_one_column(node)
+                is_said = left in asked and _is_by_one_column(node)
                 return left if is_said else replace(node, left=left)
             case Join(kind=JoinKind.LEFT) if is_large(node.left):
                 marked = _marked(node, known)
@@ -107,16 +124,6 @@ def _turned(join: Join) -> tuple[Equality, ...]:
 
 def _is_by_one_column(join: Join) -> bool:
     return len(_equalities(join)) == len(list(conjuncts(join.on))) == 1
-
-
-def _restricted(large: Relation, small: Relation, by: Iterable[Equality], known: Known) -> Relation:
-    """The large side without rows that meet none of the small one's keys, where those are known."""
-    found = []
-    for one in by:
-        keys = _comparable(large, one, known(small, one.right.name))
-        if keys is not None:
-            found.append(_is_among(one.left.name, keys))
-    return filtered(large, conjunction(found))
 
 
 def _marked(join: Join, known: Known) -> Relation:

@@ -21,7 +21,7 @@ from viewkeeper.algebra.build import is_empty
 from viewkeeper.algebra.counts import consolidated, plain, weighted
 from viewkeeper.algebra.relations import Distinct, Reference, Relation, Scan
 from viewkeeper.algebra.schema import COUNT, Column
-from viewkeeper.algebra.walk import scans
+from viewkeeper.algebra.walk import rewrite, scans
 from viewkeeper.maintenance.changes import SetDelta
 from viewkeeper.maintenance.evaluator import Derivation, absent, before_absence, present
 from viewkeeper.maintenance.strata import references
@@ -90,7 +90,8 @@ class SparkEvaluator:
 
     `types` are the stored columns of each definition. `prepared` makes a plan speak of relations as
     they are stored, and of the results in `given`. `signed` gives the signed rows that a table went through,
-    where they are few, and `held` stored rows that the driver has. `is_large`: results do not fit the driver.
+    where they are few, and `held` stored rows that the driver has; `in_pieces` makes of a stored relation the
+    pieces that it is read from. `is_large`: results do not fit the driver.
     """
 
     engine: Engine
@@ -101,6 +102,7 @@ class SparkEvaluator:
     given: Mapping[str, DataFrame]
     signed: Callable[[Scan], pa.Table | None]
     held: Callable[[Scan], pa.Table | None]
+    in_pieces: Lowering
     is_large: bool = False
     looks: bool = True
     results: dict[str, Result] = field(default_factory=dict)
@@ -197,7 +199,7 @@ class SparkEvaluator:
 
     def _put_together(self, plan: Relation, columns: tuple[Column, ...]) -> Result | None:
         """The rows of a plan over few rows, in the types of the definition that they belong to."""
-        table = rows_of(plan, self._held_rows, self._look)
+        table = rows_of(rewrite(plan, self.in_pieces), self._held_rows, self._look)
         if table is not None and not table.num_rows:
             return Result(columns, local=empty_table(columns))
         if table is None or table.schema.types != [_driver_type(column) for column in columns]:
@@ -207,8 +209,8 @@ class SparkEvaluator:
     def _held_rows(self, leaf: Scan | Reference) -> pa.Table | None:
         """The rows of a result, or of a stored relation, that are on the driver."""
         if isinstance(leaf, Scan):
-            table = self.held(leaf)
-            return table if table is None else table.select(list(leaf.columns))
+            table, names = self.held(leaf), [item.source.name for item in leaf.bound]
+            return table if table is None else table.select(names).rename_columns(list(leaf.columns))
         result = self.results.get(leaf.name)
         if result is None or result.files or result.local is None or leaf.counted:
             return None

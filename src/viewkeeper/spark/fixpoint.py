@@ -107,6 +107,7 @@ class _Recursion:
             self.execution.frames,
             self._signed,
             self._held,
+            self._base_in_pieces,
             is_large=isinstance(self.step, EvaluateFixpoint) and self._input_rows() > SMALL,
         )
         self.run = Run(self.evaluator, self.step.limit, self.execution.progress, self._stored_pieces())
@@ -117,15 +118,26 @@ class _Recursion:
         found = {name: self._in_pieces(scan) for name, scan in stored.items()}
         return {name: rel for name, rel in found.items() if rel is not None}
 
+    def _base_in_pieces(self, node: Relation) -> Relation:
+        """A base table that has pending layers, as its pieces."""
+        if not isinstance(node, Scan) or node.at is State.DELTA or node.table in self.pieces:
+            return node
+        is_base = node.table in self.execution.draft.catalog.tables
+        return (self._in_pieces(node) if is_base else None) or node
+
     def _in_pieces(self, stored: Scan) -> Relation | None:
-        """A stored definition as main and what came over it, each a relation of its own to the evaluator."""
-        state = self.execution.old.get(stored.table, self.execution.draft.relations[stored.table])
-        found = Reader(self.execution.engine).pieces(state) if stored.columns == state.names else None
+        """A stored relation as main and what came over it, each a relation of its own to the evaluator."""
+        state = self.execution.draft.relations[stored.table]
+        state = self.execution.old.get(stored.table, state) if stored.at is State.OLD else state
+        whole = tuple(item.source.name for item in stored.bound) == state.names
+        found = Reader(self.execution.engine).pieces(state) if whole else None
         if found is None:
             return None
-        names, of = (f"{stored.table}__main", f"{stored.table}__laid"), state_name(stored)
-        self.pieces[names[0]] = _Piece(of, found[0].rows, source=found[0])
-        self.pieces[names[1]] = _Piece(of, state.overlay_rows, laid=found[1])
+        of = state_name(stored)
+        names = f"{of}__main", f"{of}__laid"
+        if names[0] not in self.pieces:
+            self.pieces[names[0]] = _Piece(of, found[0].rows, source=found[0])
+            self.pieces[names[1]] = _Piece(of, state.overlay_rows, laid=found[1])
         main = replace(stored, table=names[0], at=State.NEW)
         count = Bound(COUNT, Column(COUNT, "bigint", nullable=False))
         laid = replace(main, table=names[1], bound=(*main.bound, count))
