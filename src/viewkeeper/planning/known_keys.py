@@ -58,7 +58,7 @@ IsLarge = Callable[[Relation], bool]
 
 
 def with_known_keys(plan: Relation, known: Known, is_large: IsLarge, asked: set[Relation]) -> Relation:
-    """The plan, its large inputs asked for the keys that are known.
+    """The plan, whose counts are explicit, or not negative, its large inputs asked for the keys that are known.
 
     The nodes that let pass only rows that some keys name are put into `asked` at once: what is above them may
     be known because of that.
@@ -99,7 +99,7 @@ def with_known_keys(plan: Relation, known: Known, is_large: IsLarge, asked: set[
                 return replace(node, left=left, right=right)
             case Join(kind=JoinKind.SEMI):
                 left = restricted(node.left, node.right, _equalities(node))
-                is_said = left in asked and _is_by_one_column(node)
+                is_said = left is not node.left and left in asked and _is_by_one_column(node)
                 return left if is_said else replace(node, left=left)
             case Join(kind=JoinKind.LEFT) if is_large(node.left):
                 marked = _marked(node, known)
