@@ -58,10 +58,11 @@ IsLarge = Callable[[Relation], bool]
 
 
 def with_known_keys(plan: Relation, known: Known, is_large: IsLarge, asked: set[Relation]) -> Relation:
-    """The plan, whose counts are explicit, or not negative, its large inputs asked for the keys that are known.
+    """The plan, its large inputs asked for the keys that are known.
 
-    The nodes that let pass only rows that some keys name are put into `asked` at once: what is above them may
-    be known because of that.
+    Its counts are explicit, or none is negative: a semi-join looks at what is left when rows cancel. Nodes
+    that let pass only rows that some keys name are put into `asked` at once: what is above them may be known
+    because of that.
     """
 
     marks: set[str] = set()
