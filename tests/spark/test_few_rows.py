@@ -9,7 +9,15 @@ import pytest
 from sqlglot import exp
 
 from viewkeeper.algebra.build import empty, filtered, named_like, union_all
-from viewkeeper.algebra.expressions import Named, Scalar, column, equal, literal, null_safe_match
+from viewkeeper.algebra.expressions import (
+    Named,
+    Scalar,
+    column,
+    conjunction,
+    equal,
+    literal,
+    null_safe_match,
+)
 from viewkeeper.algebra.relations import (
     Bound,
     Distinct,
@@ -173,6 +181,13 @@ def test_values_that_spark_compares_otherwise_are_left_to_it() -> None:
     nulls = {"a": table([(None, 1)]), "b": table([(None, 2)])}
     on = null_safe_match([("from0", "from1")])
     assert found(Join(step("a", 0), step("b", 1), JoinKind.SEMI, on), nulls) is None
+
+
+def test_a_column_that_is_compared_twice_is_left_to_spark() -> None:
+    rows = {"a": table([(1, 1), (1, 2)]), "b": table([(1, 5)])}
+    twice = conjunction((equal(column("from0"), column("from1")), equal(column("to0"), column("from1"))))
+    assert found(Join(step("a", 0), step("b", 1), JoinKind.INNER, twice), rows) is None
+    assert found(Join(step("b", 1), step("a", 0), JoinKind.SEMI, twice), rows) is None
 
 
 @pytest.mark.parametrize(

@@ -214,6 +214,8 @@ def _joined(join: Join, left: pa.Table, right: pa.Table) -> pa.Table | None:
     if not all(_compare_alike(one, left, right) for one in by):
         return None
     mine, theirs = [one.left.name for one in by], [one.right.name for one in by]
+    if len({*mine}) < len(mine) or len({*theirs}) < len(theirs):
+        return None  # Arrow takes a column for a key once
     if join.kind in (JoinKind.INNER, JoinKind.LEFT) and _pairs(left, mine, right, theirs) > JOINED:
         return None
     kind = _JOINS[join.kind]
