@@ -8,6 +8,7 @@ import pytest
 
 import viewkeeper as vk
 from viewkeeper import errors
+from viewkeeper.spark import id_diffs
 from viewkeeper.storage import compaction
 
 COSTS = (
@@ -121,3 +122,53 @@ def test_functions_of_sums_are_set(shop: vk.Warehouse) -> None:
     refreshed(shop, "UPDATE parts SET price = 40 WHERE pid = 2")
     assert rows(shop) == [(1, 25.0), (2, 40.0), (3, None)]
     assert shop.verify("costs")
+
+
+def test_a_change_that_nothing_is_near_moves_nothing(shop: vk.Warehouse) -> None:
+    kept_by_ids(shop)
+    shop.sql("INSERT INTO parts VALUES (4, 40)")
+    shop.refresh()
+    report = refreshed(shop, "UPDATE parts SET price = 44 WHERE pid = 4")
+    assert (report.actions, report[0].rows_written) == (1, 1), "only the cache is told"
+    assert shop.verify("costs")
+
+
+def test_more_rows_than_expected_are_left_to_spark(
+    shop: vk.Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of a hundred parts changes, and is in nearly all pairs."""
+    shop.sql("INSERT INTO parts SELECT id, id FROM range(4, 101)")
+    shop.sql("INSERT INTO pairs SELECT id, 1 FROM range(10, 40)")
+    kept_by_ids(shop)
+    monkeypatch.setattr(id_diffs, "JOINED", 20)
+    report = refreshed(shop, "UPDATE parts SET price = 11 WHERE pid = 1")
+    assert report.actions == 2
+    assert shop.verify("costs")
+    report = refreshed(shop, "UPDATE parts SET price = 22 WHERE pid = 2")
+    assert report.actions == 1
+    assert shop.verify("costs")
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("STRING", "'a', 'A', NULL, ''"),
+        ("DATE", "DATE'1500-01-01', DATE'2024-02-29', NULL, DATE'9999-12-31'"),
+        ("TIMESTAMP", "TIMESTAMP'2024-03-31 02:30:00', TIMESTAMP'1970-01-01', NULL, TIMESTAMP'2024-01-01'"),
+        ("DOUBLE", "0.0D, -0.0D, NULL, DOUBLE('NaN')"),
+        ("DECIMAL(20,3)", "1.500, 1.5, NULL, -1.5"),
+        ("BOOLEAN", "true, false, NULL, false"),
+    ],
+)
+def test_sums_by_values_of_any_type(warehouse: vk.Warehouse, kind: str, values: str) -> None:
+    warehouse.sql("CREATE TABLE parts (pid INT, price INT, PRIMARY KEY (pid))")
+    warehouse.sql(f"CREATE TABLE pairs (did INT, pid INT, label {kind}, PRIMARY KEY (did, pid))")
+    warehouse.sql("INSERT INTO parts VALUES (1, 1), (2, 2)")
+    for place, value in enumerate(values.split(", ")):
+        warehouse.sql(f"INSERT INTO pairs VALUES ({place}, 1, {value}), ({place}, 2, {value})")
+    kept_by_ids(
+        warehouse, "SELECT label, SUM(price) AS cost FROM parts JOIN pairs USING (pid) GROUP BY label"
+    )
+    for price in (10, 20):
+        refreshed(warehouse, f"UPDATE parts SET price = {price} WHERE pid = 1")
+        assert warehouse.verify("costs")

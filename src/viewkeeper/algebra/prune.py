@@ -7,6 +7,7 @@ of them need must be known before.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from viewkeeper.algebra.build import restricted_to
 from viewkeeper.algebra.expressions import Scalar, columns_of
@@ -75,7 +76,7 @@ def _used(expressions: Iterable[Scalar]) -> frozenset[str]:
 
 
 def pruned(rel: Relation) -> Relation:
-    """The plan, with projections and unions that make nothing which is not used."""
+    """The plan, with projections, unions and aggregates that make nothing which is not used."""
     needed = needed_columns(rel)
     done: dict[Relation, Relation] = {}
     for node in nodes(rel):
@@ -87,6 +88,9 @@ def _without(node: Relation, inputs: tuple[Relation, ...], needed: Needed) -> Re
     match node:
         case Project():
             return Project(inputs[0], tuple(o for o in node.outputs if o.name in needed[node]))
+        case Aggregate() if node.keys:
+            used = tuple(item for item in node.aggregates if item.name in needed[node])
+            return replace(node, child=inputs[0], aggregates=used)
         case UnionAll():
             places = [place for place, name in enumerate(node.columns) if name in needed[node]]
             given = zip(node.inputs, inputs, strict=True)

@@ -11,7 +11,7 @@ scan and nothing else. Only columns of the same type are compared so: literals w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 
 from sqlglot import exp
@@ -64,55 +64,64 @@ def with_known_keys(plan: Relation, known: Known, is_large: IsLarge, asked: set[
     that let pass only rows that some keys name are put into `asked` at once: what is above them may be known
     because of that.
     """
+    return rewrite(plan, _Asking(known, is_large, asked).node)
 
-    marks: set[str] = set()
 
-    def restricted(large: Relation, small: Relation, by: Iterable[Equality]) -> Relation:
-        if not is_large(large) or not asked.isdisjoint(nodes(large)):
+@dataclass
+class _Asking:
+    """One plan on its way; `marks` are columns that say which rows have a known key."""
+
+    known: Known
+    is_large: IsLarge
+    asked: set[Relation]
+    marks: set[str] = field(default_factory=set)
+
+    def node(self, node: Relation) -> Relation:
+        """A node whose inputs are done."""
+        match node:
+            case Join(kind=JoinKind.INNER):
+                left = self._restricted(node.left, node.right, _equalities(node))
+                right = self._restricted(node.right, node.left, _turned(node))
+                return replace(node, left=left, right=right)
+            case Join(kind=JoinKind.SEMI):
+                left = self._restricted(node.left, node.right, _equalities(node))
+                is_said = left is not node.left and left in self.asked and _is_by_one_column(node)
+                return left if is_said else replace(node, left=left)
+            case Join(kind=JoinKind.LEFT) if self.is_large(node.left):
+                marked = _marked(node, self.known)
+                self.marks.update(() if marked is node else node.right.columns)
+                return marked
+            case Filter() if not columns_of(node.condition).isdisjoint(self.marks):
+                self.asked.add(node)
+        return node
+
+    def _restricted(self, large: Relation, small: Relation, by: Iterable[Equality]) -> Relation:
+        if not self.is_large(large) or not self.asked.isdisjoint(nodes(large)):
             return large
-        keys = {e.left.name: keys for e in by if (keys := _comparable(large, e, known(small, e.right.name)))}
-        return chosen(large, keys) if keys else large
+        found = [(e.left.name, _comparable(large, e, self.known(small, e.right.name))) for e in by]
+        keys = {name: keys for name, keys in found if keys is not None}
+        return self._chosen(large, keys) if keys else large
 
-    def chosen(rel: Relation, keys: Mapping[str, Keys]) -> Relation:
+    def _chosen(self, rel: Relation, keys: Mapping[str, Keys]) -> Relation:
         """The rows that have these keys; of pieces that are put together, those of each large one."""
         match rel:
             case Project() if isinstance(rel.child, UnionAll):
                 below = {output.name: output.expr.name for output in rel.outputs if output.is_column}
-                return replace(rel, child=chosen(rel.child, {below[name]: keys[name] for name in keys}))
+                return replace(rel, child=self._chosen(rel.child, {below[name]: keys[name] for name in keys}))
             case UnionAll():
-                return replace(rel, inputs=tuple(each(piece, rel.columns, keys) for piece in rel.inputs))
+                pieces = (self._piece(piece, rel.columns, keys) for piece in rel.inputs)
+                return replace(rel, inputs=tuple(pieces))
             case Join(kind=JoinKind.ANTI):
-                return replace(rel, left=chosen(rel.left, keys))
+                return replace(rel, left=self._chosen(rel.left, keys))
             case _:
                 found = Filter(rel, conjunction(_is_among(name, known) for name, known in keys.items()))
-                asked.add(found)
+                self.asked.add(found)
                 return found
 
-    def each(piece: Relation, columns: tuple[str, ...], keys: Mapping[str, Keys]) -> Relation:
+    def _piece(self, piece: Relation, columns: tuple[str, ...], keys: Mapping[str, Keys]) -> Relation:
         own = dict(zip(columns, piece.columns, strict=True))
-        return chosen(piece, {own[name]: keys[name] for name in keys}) if is_large(piece) else piece
-
-    def asking(node: Relation) -> Relation:
-        match node:
-            case Join(kind=JoinKind.INNER):
-                left = restricted(node.left, node.right, _equalities(node))
-                right = restricted(node.right, node.left, _turned(node))
-                return replace(node, left=left, right=right)
-            case Join(kind=JoinKind.SEMI):
-                left = restricted(node.left, node.right, _equalities(node))
-                is_said = left is not node.left and left in asked and _is_by_one_column(node)
-                return left if is_said else replace(node, left=left)
-            case Join(kind=JoinKind.LEFT) if is_large(node.left):
-                marked = _marked(node, known)
-                marks.update(() if marked is node else node.right.columns)
-                return marked
-            case Filter() if not columns_of(node.condition).isdisjoint(marks):
-                asked.add(node)
-                return node
-            case _:
-                return node
-
-    return rewrite(plan, asking)
+        mine = {own[name]: keys[name] for name in keys}
+        return self._chosen(piece, mine) if self.is_large(piece) else piece
 
 
 def _equalities(join: Join) -> tuple[Equality, ...]:

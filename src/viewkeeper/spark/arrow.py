@@ -41,6 +41,11 @@ def arrow_type(text: str) -> pa.DataType | None:
     return _TYPES.get(text)
 
 
+def driver_type(text: str) -> pa.DataType | None:
+    """The type of values on the driver, where they pass to it and back unchanged."""
+    return None if text.startswith("timestamp") else arrow_type(text)
+
+
 def spark_type(kind: pa.DataType) -> str | None:
     """Spark's type for a plain one of Arrow's; None where there is none, or several."""
     return next(

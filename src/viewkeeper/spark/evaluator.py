@@ -25,7 +25,7 @@ from viewkeeper.algebra.walk import rewrite, scans
 from viewkeeper.maintenance.changes import SetDelta
 from viewkeeper.maintenance.evaluator import Derivation, absent, before_absence, present
 from viewkeeper.maintenance.strata import references
-from viewkeeper.spark.arrow import arrow_type, empty_table
+from viewkeeper.spark.arrow import driver_type, empty_table
 from viewkeeper.spark.engine import RESULTS, Engine, columns_of
 from viewkeeper.spark.few_rows import rows_of
 from viewkeeper.spark.leaf_frames import looked_up
@@ -202,7 +202,7 @@ class SparkEvaluator:
         table = rows_of(rewrite(plan, self.in_pieces), self._held_rows, self._look)
         if table is not None and not table.num_rows:
             return Result(columns, local=empty_table(columns))
-        if table is None or table.schema.types != [_driver_type(column) for column in columns]:
+        if table is None or table.schema.types != [driver_type(column.type) for column in columns]:
             return None
         return Result(columns, local=table)
 
@@ -220,7 +220,7 @@ class SparkEvaluator:
         """The rows of one relation that known keys name; None where they are many, or not read here as by
         Spark."""
         frame = self._asked(_query(plain(self.prepared(plan)))) if self.looks else None
-        if frame is None or any(_driver_type(column) is None for column in columns_of(frame)):
+        if frame is None or any(driver_type(column.type) is None for column in columns_of(frame)):
             return None
         table = self.engine.collected(frame, SMALL + 1)
         self.looks = table.num_rows <= SMALL
@@ -255,7 +255,7 @@ class SparkEvaluator:
             return Result(query.columns)
         if frame is None:
             frame = self._asked(query)
-        if not self.is_large and all(_driver_type(column) is not None for column in query.columns):
+        if not self.is_large and all(driver_type(column.type) is not None for column in query.columns):
             table = self.engine.collected(frame, FETCHED + 1)
             if table.num_rows <= SMALL:
                 return Result(query.columns, local=table)
@@ -338,8 +338,3 @@ def _candidates(derivation: Derivation, prepared: Lowering) -> Relation:
 
 def _set(derivation: Derivation) -> Relation:
     return derivation.candidates if derivation.is_set else Distinct(derivation.candidates)
-
-
-def _driver_type(column: Column) -> pa.DataType | None:
-    """The type of values on the driver, where they pass to it and back unchanged."""
-    return None if column.type.startswith("timestamp") else arrow_type(column.type)

@@ -4,8 +4,8 @@
 
 A round of a recursion is about few rows, and an action costs as much for them as for a million. What Spark
 is asked for is a scan of one relation for keys that are known (`planning.known_keys`). Whatever is not a
-choice of columns, a union, a duplicate elimination or a join by equal columns is left to Spark, and so are
-values that are compared here in other ways than there.
+choice of columns, a union, a duplicate elimination, a join by equal columns or a sum of whole numbers
+(`few_groups`) is left to Spark, and so are values that are compared here in other ways than there.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from sqlglot import exp
 from viewkeeper.algebra.build import is_empty
 from viewkeeper.algebra.expressions import conjuncts
 from viewkeeper.algebra.relations import (
+    Aggregate,
     Distinct,
     Filter,
     Join,
@@ -35,7 +36,8 @@ from viewkeeper.algebra.walk import children
 from viewkeeper.delta.equalities import Equality, column_equalities
 from viewkeeper.planning.known_keys import TYPES, Keys, with_known_keys
 from viewkeeper.spark.arrow import spark_type
-from viewkeeper.spark.on_driver import holds
+from viewkeeper.spark.few_groups import grouped, has_plain_groups
+from viewkeeper.spark.scalars import holds
 from viewkeeper.storage.overlay import has_plain_equality
 
 Held = Callable[[Scan | Reference], pa.Table | None]
@@ -54,7 +56,7 @@ _JOINS = {
     JoinKind.ANTI: "left anti",
 }
 
-_TESTED = (exp.Paren, exp.And, exp.Or, exp.Not, exp.Is, exp.Null, exp.LT, exp.GT, exp.Literal)
+_TESTED = (exp.Paren, exp.And, exp.Or, exp.Not, exp.Is, exp.Null, exp.LT, exp.GT, exp.NEQ, exp.Literal)
 
 
 def rows_of(plan: Relation, held: Held, look: Look) -> pa.Table | None:
@@ -82,6 +84,8 @@ def _is_plain(plan: Relation) -> bool:
         case Join():
             by = column_equalities(plan.on, plan.left.columns, plan.right.columns)
             own = plan.kind in _JOINS and 0 < len(by) == len(list(conjuncts(plan.on)))
+        case Aggregate():
+            own = has_plain_groups(plan)
         case _:
             own = is_empty(plan) or isinstance(plan, Distinct | UnionAll)
     return own and all(_is_plain(child) for child in children(plan))
@@ -140,6 +144,8 @@ class FewRows:
                 return _filtered(plan, self.rows(plan.child))
             case Distinct():
                 return _distinct(self.rows(plan.child))
+            case Aggregate():
+                return _grouped(plan, self.rows(plan.child))
             case UnionAll():
                 return self._union(plan)
             case Join():
@@ -203,6 +209,12 @@ def _distinct(table: pa.Table | None) -> pa.Table | None:
         return table if _is_nothing(table) else None
     names = table.column_names
     return table.group_by(names, use_threads=False).aggregate([]).select(names)
+
+
+def _grouped(plan: Aggregate, table: pa.Table | None) -> pa.Table | None:
+    if _is_nothing(table):
+        return _nothing(plan) if plan.keys else None
+    return None if table is None else grouped(plan, table)
 
 
 def _joined(join: Join, left: pa.Table, right: pa.Table) -> pa.Table | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from viewkeeper.algebra.expressions import columns_of
@@ -21,10 +22,11 @@ from viewkeeper.maintenance.strata import references
 from viewkeeper.planning import steps as planned
 from viewkeeper.spark.engine import RESULTS
 from viewkeeper.spark.engine import columns_of as columns_of_frame
+from viewkeeper.spark.few_rows import JOINED
 from viewkeeper.spark.held import Held
 from viewkeeper.spark.layer_frames import cast_to, place
 from viewkeeper.spark.leaf_frames import asking, looked_up
-from viewkeeper.spark.on_driver import few_changes, flags_in, log_of, picked
+from viewkeeper.spark.on_driver import few_changes, flags_in, log_of, picked, put_together
 from viewkeeper.sql.render import state_name
 from viewkeeper.storage.id_layers import diff_schema
 from viewkeeper.storage.layers import SEQUENCE
@@ -47,7 +49,8 @@ SCAN = 5
 def run_diffs(execution: Execution, step: planned.ApplyDiffs) -> None:
     """The script for the base-table diffs that have rows."""
     script = step.definition.script(planned.diffs_present(step, frozenset(execution.empty)))
-    results = _Results(execution, _logs(execution, step, {one.name for one in computations(script)}))
+    logs = _logs(execution, step, {one.name for one in computations(script)})
+    results = _Results(execution, logs, _changed_share(execution, step, logs))
     there = {one.name for one in computations(script) if results.has(hidden_name(one.name))}
     steps = tuple(inlined(script.steps, there))
     with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
@@ -94,13 +97,25 @@ def _logs(execution: Execution, step: planned.ApplyDiffs, names: Collection[str]
     return found
 
 
+def _changed_share(execution: Execution, step: planned.ApplyDiffs, logs: Mapping[str, Held]) -> float:
+    """Which part of a table went through changes, at most: about as much of a cache is near them."""
+    tables = base_tables(step.definition.top, step.definition.schemas)
+    shares = [
+        logs[log].table.num_rows / max(1, execution.draft.relations[table.name].stored_rows)
+        for table in tables
+        if (log := hidden_name(table.log.name)) in logs
+    ]
+    return max(shares, default=1.0)
+
+
 @dataclass
 class _Results:
     """The results of a script: rows on the driver, and frames with the number of operators that Spark sees
-    behind each."""
+    behind each. `share` is which part of what is stored will be looked up, about."""
 
     execution: Execution
     rows: dict[str, Held]
+    share: float
     operators: dict[str, int] = field(default_factory=dict)
 
     def has(self, name: str) -> bool:
@@ -114,12 +129,12 @@ class _Results:
         return frames[name]
 
     def compute(self, name: str, plan: Relation) -> None:
-        """What just picks from rows on the driver is picked there. A result that is large to plan is written
-        out: several steps use it, or it is applied."""
+        """What just picks from rows on the driver is picked there, and few rows are put together there. A
+        result that is large to plan is written out: several steps use it, or it is applied."""
         frames, engine = self.execution.frames, self.execution.engine
         if self.has(name):
             return
-        own = picked(plan, self.rows)
+        own = picked(plan, self.rows) or self._put_together(plan)
         if own is not None:
             self.rows[name] = own
             return
@@ -129,6 +144,18 @@ class _Results:
             files = engine.write_result(frame, self.execution.expected)
             frame, self.operators[name] = engine.files(RESULTS, files, columns), 1
         frames[name] = frame
+
+    def _put_together(self, plan: Relation) -> Held | None:
+        """The rows of a plan that looks few rows of the driver up in what is stored, and finds few."""
+        stored = sum(self.execution.size(scan) for scan in scans(plan))
+        return put_together(plan, self.rows, self._look) if 0 < stored * self.share <= JOINED else None
+
+    def _look(self, plan: Relation) -> pa.Table | None:
+        """The rows of a stored relation that known keys name; None where they are many."""
+        narrow = rewrite(plan, _narrowed)
+        frame = self.execution.engine.plan(narrow, {**self._leaves(narrow), **self.execution.frames})
+        table = self.execution.engine.collected(frame, JOINED + 1)
+        return table if table.num_rows <= JOINED else None
 
     def _frame(self, name: str, plan: Relation) -> tuple[DataFrame, int]:
         parts, rest = shared(rewrite(plan, _narrowed), lambda number: f"__part{number}{name}")

@@ -3,24 +3,26 @@
     log(K, A_pre, A, was, is)    from the signed rows of a table, net of what cancels
     δ⁺, δ⁻                       the rows of a table that came, or went, each once
     π_C σ_c(log)                 columns are chosen and named; c tests flags, and whether values differ
+    γ(cache ⋈ diff)              Spark looks keys of the diff up; what it finds is joined and summed up here
 
-An update of columns that no condition looks at is nothing more: its diff passes from the table to the view
-as it is, and to ask Spark for it would take longer than all the rest of the refresh.
+An update of columns that no condition looks at is nothing more than the third: its diff passes from the table
+to the view as it is, and to ask Spark for it would take longer than all the rest of the refresh. Where such
+columns are summed up, Spark is asked for a scan, and for nothing that would have to be planned.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
-from viewkeeper.algebra.expressions import Scalar
+from viewkeeper.algebra.prune import pruned
 from viewkeeper.algebra.relations import (
+    Bound,
     Distinct,
     Filter,
     Negate,
@@ -31,11 +33,16 @@ from viewkeeper.algebra.relations import (
     State,
 )
 from viewkeeper.algebra.schema import COUNT, Column
+from viewkeeper.algebra.walk import rewrite
 from viewkeeper.maintenance.id_diffs.diffs import pre
 from viewkeeper.maintenance.id_diffs.schemas import IS, WAS, BaseTable
 from viewkeeper.planning.steps import delta_name
+from viewkeeper.spark.arrow import driver_type, empty_table
 from viewkeeper.spark.engine import counted
+from viewkeeper.spark.few_groups import plain_type
+from viewkeeper.spark.few_rows import Look, rows_of
 from viewkeeper.spark.held import Held
+from viewkeeper.spark.scalars import holds
 
 if TYPE_CHECKING:
     from viewkeeper.spark.execute import Execution
@@ -136,6 +143,37 @@ def picked(plan: Relation, rows: Mapping[str, Held]) -> Held | None:
             return None
 
 
+def put_together(plan: Relation, rows: Mapping[str, Held], look: Look) -> Held | None:
+    """The rows of a plan that looks rows of the driver up in what is stored; None where it does more with
+    what is found than the driver can, or where too much is found.
+
+    `look` gives the rows of a plan that scans one relation for known keys.
+    """
+    typed, held = _typed(pruned(plan), rows)
+    types = [(name, plain_type(typed, name)) for name in typed.columns]
+    columns = tuple(Column(name, kind) for name, kind in types if kind and driver_type(kind))
+    table = rows_of(typed, held.get, look) if len(columns) == len(types) else None
+    if table is None:
+        return None
+    return Held(table if table.num_rows else empty_table(columns), columns)
+
+
+def _typed(plan: Relation, rows: Mapping[str, Held]) -> tuple[Relation, dict[Relation, pa.Table]]:
+    """The plan with leaves of known types where the driver holds their rows, and these rows."""
+    held: dict[Relation, pa.Table] = {}
+
+    def typed(node: Relation) -> Relation:
+        if not isinstance(node, Reference) or node.name not in rows:
+            return node
+        own = rows[node.name]
+        kinds = {column.name: column for column in own.columns}
+        leaf = Scan(node.name, tuple(Bound(name, kinds[name]) for name in node.columns))
+        held[leaf] = own.table.select(list(node.columns))
+        return leaf
+
+    return rewrite(plan, typed), held
+
+
 def flags_in(plan: Relation, rows: pa.Table) -> frozenset[str]:
     """The columns of 0 and 1 that a projection adds to rows on the driver, and that are 1 in some of them."""
     assert isinstance(plan, Project)
@@ -151,40 +189,3 @@ def _projected(plan: Project, below: Held) -> Held | None:
     chosen = [(output.name, known[output.expr.name]) for output in plan.outputs]
     table = pa.table([below.table[c.name] for _, c in chosen], names=[name for name, _ in chosen])
     return Held(table, tuple(Column(name, c.type, c.nullable) for name, c in chosen))
-
-
-def holds(condition: Scalar, table: pa.Table) -> pa.ChunkedArray | None:
-    """Where a condition holds that is made of flags, of NULLs, of `IS DISTINCT FROM` and of comparisons with
-    numbers; None where it is not."""
-    match condition:
-        case exp.Paren():
-            return holds(condition.this, table)
-        case exp.Column():
-            return table[condition.name] if pa.types.is_boolean(table[condition.name].type) else None
-        case exp.And() | exp.Or():
-            sides = [holds(side, table) for side in (condition.left, condition.right)]
-            together = pc.and_kleene if isinstance(condition, exp.And) else pc.or_kleene
-            return None if any(side is None for side in sides) else reduce(together, sides)
-        case exp.Not():
-            inner = holds(condition.this, table)
-            return None if inner is None else pc.invert(inner)
-        case exp.NullSafeNEQ():
-            return _differ(condition.left, condition.right, table)
-        case exp.Is(this=exp.Column() as of, expression=exp.Null()):
-            return pc.is_null(table[of.name])
-        case exp.LT(this=exp.Column() as of, expression=bound) if bound.is_int:
-            return pc.less(table[of.name], int(bound.name))
-        case exp.GT(this=exp.Column() as of, expression=bound) if bound.is_int:
-            return pc.greater(table[of.name], int(bound.name))
-        case _:
-            return None
-
-
-def _differ(left: Scalar, right: Scalar, table: pa.Table) -> pa.ChunkedArray | None:
-    """Where two columns differ, NULL being a value like any other."""
-    if not isinstance(left, exp.Column) or not isinstance(right, exp.Column):
-        return None
-    one, other = table[left.name], table[right.name]
-    one_null, other_null = pc.is_null(one), pc.is_null(other)
-    differ = pc.if_else(pc.or_(one_null, other_null), False, pc.not_equal(one, other))
-    return pc.or_(differ, pc.xor(one_null, other_null))
