@@ -22,13 +22,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 from rich import box
-from rich.console import Console
 from rich.table import Table as RichTable
 
+from viewkeeper.cli.output import console
 from viewkeeper.spark.session import COMPILED
-
-WIDTH = 160
-"""Of a table that goes to a file."""
 
 
 @dataclass(frozen=True)
@@ -103,8 +100,7 @@ class Table:
         for line in self.lines:
             cells = (_text(line.detail.get(name)) for name in more)
             shown.add_row(*_cells(line), *cells, style=None if line.holds else "red")
-        console = Console(highlight=False)
-        console.print(shown, width=None if console.is_terminal else WIDTH)
+        console().print(shown)
 
 
 def _cells(line: Line) -> tuple[str, ...]:

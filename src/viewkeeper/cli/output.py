@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
@@ -15,14 +16,23 @@ from rich.table import Table
 
 from viewkeeper.errors import ViewkeeperError
 
+WIDTH = 160
+"""Of what goes to a file or a pipe, which have none; `COLUMNS` says otherwise."""
+
 
 def console() -> Console:
     """Made anew for each use, so that it writes to whatever stdout is now."""
-    return Console(highlight=False)
+    return _wide(Console(highlight=False))
 
 
 def stderr() -> Console:
-    return Console(stderr=True, highlight=False)
+    return _wide(Console(stderr=True, highlight=False))
+
+
+def _wide(found: Console) -> Console:
+    if not found.is_terminal and "COLUMNS" not in os.environ:
+        found.width = WIDTH
+    return found
 
 
 def print_json(value: Any) -> None:
