@@ -46,7 +46,7 @@ Look = Callable[[Relation], pa.Table | None]
 KEYS = 2_000
 """A relation is asked for so many keys at most, by one column."""
 
-JOINED = 50_000
+JOINED = 200_000
 """So many rows at most the driver puts together in a join."""
 
 _JOINS = {

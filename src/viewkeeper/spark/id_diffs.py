@@ -42,6 +42,10 @@ SIDE_BY_SIDE = 2
 LARGE = 80
 """Spark plans a result anew wherever it is used: one with more operators than this is written out first."""
 
+EXPECTED = 50_000
+"""Rows are put together by the driver where about so many at most will be found: changes like to be where
+most rows are, and the driver takes some times as many."""
+
 SCAN = 5
 """About how many operators stand behind a stored relation and its layers."""
 
@@ -148,7 +152,7 @@ class _Results:
     def _put_together(self, plan: Relation) -> Held | None:
         """The rows of a plan that looks few rows of the driver up in what is stored, and finds few."""
         stored = sum(self.execution.size(scan) for scan in scans(plan))
-        return put_together(plan, self.rows, self._look) if 0 < stored * self.share <= JOINED else None
+        return put_together(plan, self.rows, self._look) if 0 < stored * self.share <= EXPECTED else None
 
     def _look(self, plan: Relation) -> pa.Table | None:
         """The rows of a stored relation that known keys name; None where they are many."""
