@@ -144,3 +144,28 @@ def test_an_insertion_takes_two_looks_and_a_deletion_four(warehouse: vk.Warehous
         taken.append(warehouse.refresh(policy="strict").actions)
         assert warehouse.verify("reach")
     assert taken == [4, 2]
+
+
+BOUND = "SELECT src, dst FROM edges WHERE weight > -5"
+BOUNDED = f"""
+    WITH RECURSIVE reach AS (
+      {BOUND} UNION SELECT r.src, e.dst FROM reach r JOIN edges e ON r.dst = e.src WHERE e.weight > -5
+    ) SELECT * FROM reach"""
+
+
+def test_numbers_below_zero_are_compared_as_such(warehouse: vk.Warehouse) -> None:
+    warehouse.sql("CREATE TABLE edges (src INT, dst INT, weight INT, PRIMARY KEY (src, dst))")
+    warehouse.sql("INSERT INTO edges VALUES (1, 2, 0), (2, 3, -9), (3, 4, 7)")
+    ids = "TBLPROPERTIES ('viewkeeper.strategy' = 'id-diffs')"
+    warehouse.sql(f"CREATE MATERIALIZED VIEW bounded AS {BOUNDED}")
+    warehouse.sql(f"CREATE MATERIALIZED VIEW chosen {ids} AS {BOUND}")
+    statements = (
+        "INSERT INTO edges VALUES (4, 5, -4), (5, 6, -5), (5, 7, -6)",
+        "UPDATE edges SET weight = -1 WHERE src = 2",
+        "DELETE FROM edges WHERE weight = -4",
+    )
+    for sql in statements:
+        warehouse.sql(sql)
+        warehouse.refresh(policy="strict")
+        assert warehouse.verify("bounded"), sql
+        assert warehouse.verify("chosen"), sql

@@ -34,7 +34,8 @@ from viewkeeper.delta.equalities import Equality, column_equalities
 
 Value = int | str | date
 
-TYPES = frozenset({"tinyint", "smallint", "int", "bigint", "string", "date"})
+NUMBERS = frozenset({"tinyint", "smallint", "int", "bigint"})
+TYPES = NUMBERS | {"string", "date"}
 """Types whose values can be written down exactly."""
 
 
@@ -159,8 +160,15 @@ def _is_among(name: str, keys: Keys) -> Scalar:
     is_null = exp.Is(this=column(name), expression=exp.null())
     if not keys.values:
         return is_null if keys.has_null else exp.false()
-    among = exp.In(this=column(name), expressions=[_written(value) for value in keys.values])
+    among = exp.In(this=column(name), expressions=_listed(keys))
     return exp.paren(or_(among, is_null), copy=False) if keys.has_null else among
+
+
+def _listed(keys: Keys) -> list[Scalar]:
+    """A thousand numbers are one text: as expressions they would be copied and walked through each time."""
+    if keys.type in NUMBERS:
+        return [exp.Var(this=", ".join(str(value) for value in keys.values))]
+    return [_written(value) for value in keys.values]
 
 
 def _written(value: Value) -> Scalar:
