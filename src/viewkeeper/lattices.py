@@ -48,7 +48,7 @@ DELTA_SIZE = "summary_delta"
 
 WAITING = 500_000
 """Rows that a view must save to wait for its parent's summary-delta: for fewer, working side by side was
-measured to be faster, or as fast (docs/performance.md)."""
+measured to be faster, or as fast (docs/findings.md)."""
 
 
 @dataclass(frozen=True)

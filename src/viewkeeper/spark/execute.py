@@ -106,7 +106,7 @@ class Execution:
 
     def frame(self, plan: Relation) -> DataFrame:
         """The DataFrame of a plan with explicit counts. What it uses twice is one frame, whose shuffles Spark
-        runs once; caching such frames was measured to cost more (docs/performance.md)."""
+        runs once; caching such frames was measured to cost more (docs/findings.md)."""
         plan = asking(self, rewrite(plan, self._own_part) if self.held else plan)
         leaves = leaf_frames(self, plan)
         prefix = f"__shared{len(self.frames)}_"
