@@ -211,15 +211,19 @@ class Engine:
     def empty(self, columns: Sequence[Column]) -> DataFrame:
         return empty_frame(self.spark, columns)
 
-    def plan(self, rel: Relation, frames: Mapping[str, DataFrame]) -> DataFrame:
-        """A plan with explicit counts; `frames` holds its leaves by the names that SQL gives them."""
+    def plan(self, rel: Relation, frames: Mapping[str, DataFrame], is_part: bool = False) -> DataFrame:
+        """A plan with explicit counts; `frames` holds its leaves by the names that SQL gives them.
+
+        What is part of other plans may be in them many times, and is not hashed: a task holds every hash
+        table until it ends, and cannot spill it.
+        """
         known = self._in_one_task
         here = {name: known[frame] for name, frame in frames.items() if frame in known}
         behind = sum(joins * text_of(rel).count(slot(name)) for name, joins in here.items() if joins)
         met = met_in_place(rel, here)
         if len(met) + behind > IN_PLACE:
             met = frozenset()
-        few = frozenset(name for name, frame in frames.items() if frame in self._few)
+        few = frozenset(name for name, frame in frames.items() if frame in self._few and not is_part)
         frame = self.text(text_of(rel, met, hashed(met, few)), frames)
         if is_in_one_place(rel, here):
             known[frame] = len(met) + behind

@@ -90,7 +90,7 @@ class Execution:
                 if not take_log(self, step):
                     self._write_result(step)
             case Compute():
-                self.frames[step.name] = self.frame(step.plan)
+                self.frames[step.name] = self.frame(step.plan, is_part=True)
             case AppendLayer():
                 self._append(step)
                 if not self.layers(step.relation):
@@ -104,7 +104,7 @@ class Execution:
             case ApplyDiffs():
                 run_diffs(self, step)
 
-    def frame(self, plan: Relation) -> DataFrame:
+    def frame(self, plan: Relation, is_part: bool = False) -> DataFrame:
         """The DataFrame of a plan with explicit counts. What it uses twice is one frame, whose shuffles Spark
         runs once; caching such frames was measured to cost more (docs/findings.md)."""
         plan = asking(self, rewrite(plan, self._own_part) if self.held else plan)
@@ -113,10 +113,10 @@ class Execution:
         small, cut = sent(plan, self._known()), cuts(plan)
         steps, rest = shared(plan, lambda number: f"{prefix}{number}", small | cut)
         for step in steps:
-            frame = self.engine.plan(step.plan, {**leaves, **self.frames})
+            frame = self.engine.plan(step.plan, {**leaves, **self.frames}, is_part=True)
             frame = self._written_out(frame) if step.before in cut else frame
             self.frames[step.name] = F.broadcast(frame) if step.before in small else frame
-        return self.engine.plan(rest, {**leaves, **self.frames})
+        return self.engine.plan(rest, {**leaves, **self.frames}, is_part)
 
     def _written_out(self, frame: DataFrame) -> DataFrame:
         """The rows of a frame from files that hold them until the refresh is done; one action."""
