@@ -7,6 +7,9 @@ import pytest
 from pyspark.sql import DataFrame
 
 import viewkeeper as vk
+from viewkeeper.algebra.expressions import column, equal
+from viewkeeper.algebra.relations import Join, JoinKind, Reference
+from viewkeeper.algebra.schema import Column
 from viewkeeper.spark import engine, read
 from viewkeeper.spark.session import settings
 
@@ -97,3 +100,18 @@ def test_joins_beyond_what_one_task_can_hold_are_left_to_spark(
     monkeypatch.setattr(engine, "IN_PLACE", 1)
     refresh_a_join(changed)
     assert "SortMergeJoin" not in plans[-1]
+
+
+def test_parts_of_several_plans_are_not_hashed(changed: vk.Warehouse) -> None:
+    """They are in a plan as often as it uses them, and a task cannot spill hash tables."""
+    run = changed._work.engine
+    few = run.local(pa.table({"x": pa.array([1, 2], pa.int32())}), [Column("x", "int")])
+    many = run.in_one(changed.spark.range(5).selectExpr("CAST(id AS INT) AS y"))
+    on = equal(column("y"), column("x"))
+    plan = Join(Reference("many", ("y",)), Reference("few", ("x",)), JoinKind.INNER, on)
+    frames = {"many": many, "few": few}
+    for is_part, operator in ((False, "ShuffledHashJoin"), (True, "SortMergeJoin")):
+        frame = run.plan(plan, frames, is_part)
+        with settings(frame.sparkSession):
+            assert operator in frame._jdf.queryExecution().executedPlan().toString()
+        assert sorted(tuple(row) for row in frame.collect()) == [(1, 1), (2, 2)]
