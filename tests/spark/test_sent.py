@@ -41,8 +41,8 @@ def broadcasts(shop: vk.Warehouse, monkeypatch: pytest.MonkeyPatch) -> int:
     plans: list[str] = []
     frame = Execution.frame
 
-    def noted(self: Execution, plan: sent.Relation) -> DataFrame:
-        made = frame(self, plan)
+    def noted(self: Execution, plan: sent.Relation, is_part: bool = False) -> DataFrame:
+        made = frame(self, plan, is_part)
         plans.append(made._jdf.queryExecution().executedPlan().toString())
         return made
 
