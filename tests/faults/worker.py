@@ -1,18 +1,22 @@
-"""A process that changes a warehouse and is killed at its n-th step.
+"""Processes that change a copy of a warehouse each, and are killed at every step, one after the other.
 
-    worker.py WAREHOUSE SPARK_CONNECT_ADDRESS transaction|refresh STEP
+    worker.py WAREHOUSE FOLDER SPARK_CONNECT_ADDRESS transaction|full|strict
 
-A step is a call that leaves something behind: a Spark write, a Delta commit, the log entry. The
-process dies just before its n-th step, or just after it when the number is a half more. It exits
-with 0 when it came to the end, so that whoever counts up knows when all steps were tried.
+A step is a call that leaves something behind: a Spark write, a Delta commit, the log entry. A process dies
+just before a step, and the last one just after the last step; between two steps nothing changes. The copies
+of those that died are FOLDER/step-1, step-2, …. The processes are forked from one that has imported
+everything and has not talked to Spark yet.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable
+from itertools import count
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -25,10 +29,11 @@ from viewkeeper.storage.objects import Folder
 
 
 class Deadline:
-    """Counts steps and kills the process at one of them."""
+    """Counts steps and kills the process before one of them, or after the last."""
 
-    def __init__(self, step: float) -> None:
+    def __init__(self, step: int, is_last: bool) -> None:
         self.step = step
+        self.is_last = is_last
         self.reached = 0
         self.lock = Lock()
 
@@ -36,23 +41,19 @@ class Deadline:
         def run(*arguments: Any, **options: Any) -> Any:
             with self.lock:
                 self.reached += 1
-                number = self.reached
-            self._die_at(number)
+                is_due = self.reached == self.step
+            if is_due and not self.is_last:
+                os.kill(os.getpid(), signal.SIGKILL)
             result = call(*arguments, **options)
-            self._die_at(number + 0.5)
+            if is_due:
+                os.kill(os.getpid(), signal.SIGKILL)
             return result
 
         return run
 
-    def _die_at(self, now: float) -> None:
-        if now == self.step:
-            os.kill(os.getpid(), signal.SIGKILL)
 
-
-def main() -> None:
-    path, address, scenario, step = sys.argv[1:]
-    deadline = Deadline(float(step))
-    warehouse = vk.open(path, spark=SparkSession.builder.remote(address).getOrCreate())
+def change(path: Path, address: str, scenario: str, deadline: Deadline) -> None:
+    warehouse = vk.open(str(path), spark=SparkSession.builder.remote(address).getOrCreate())
     Engine.write = deadline.around(Engine.write)  # type: ignore[method-assign]
     Folder.create = deadline.around(Folder.create)  # type: ignore[method-assign]
     execute.commit_main = deadline.around(execute.commit_main)
@@ -64,6 +65,35 @@ def main() -> None:
             t.update("stores", [{"id": 2, "city": "moved"}])
     else:
         warehouse.refresh(policy=scenario)
+
+
+def dies(path: Path, address: str, scenario: str, deadline: Deadline) -> bool:
+    """Whether a process of its own is killed on the way; it must not fail in any other way."""
+    child = os.fork()
+    if child == 0:
+        change(path, address, scenario, deadline)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    if code not in (0, -signal.SIGKILL):
+        sys.exit(f"{path} ended with {code}")
+    return code != 0
+
+
+def main() -> None:
+    warehouse, folder, address, scenario = sys.argv[1:]
+
+    def killed_at(name: int, step: int, is_last: bool = False) -> bool:
+        copy = Path(folder) / f"step-{name}"
+        shutil.copytree(warehouse, copy)
+        died = dies(copy, address, scenario, Deadline(step, is_last))
+        if not died:
+            shutil.rmtree(copy)
+        return died
+
+    steps = next(step for step in count(1) if not killed_at(step, step)) - 1
+    if not killed_at(steps + 1, steps, is_last=True):
+        sys.exit(f"The last of {steps} steps was not reached again")
 
 
 if __name__ == "__main__":

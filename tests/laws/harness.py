@@ -41,26 +41,28 @@ def connection() -> duckdb.DuckDBPyConnection:
         fields = ", ".join(f"{c.name} {'varchar' if c.type == 'string' else c.type}" for c in columns)
         for state in ("", "__old"):
             con.execute(f"CREATE TABLE {table}{state} ({fields})")
-            con.execute(f"CREATE TABLE {table}{state}{COUNTED} ({fields}, {COUNT} bigint)")
         con.execute(f"CREATE TABLE {table}__delta ({fields}, {COUNT} bigint)")
+        before = f"SELECT *, CAST(1 AS bigint) AS {COUNT} FROM {table}__old"
+        con.execute(f"CREATE VIEW {table}__old{COUNTED} AS {before}")
+        con.execute(f"CREATE VIEW {table}{COUNTED} AS {before} UNION ALL SELECT * FROM {table}__delta")
     return con
 
 
+_filled: dict[str, str] = {}
+"""What each table holds, as text: most of them are the same in the next case."""
+
+
 def load(rows: dict[str, tuple[Row, ...]], changes: Iterable[Change]) -> dict[str, tuple[Row, ...]]:
-    """Fills OLD, DELTA and NEW; NEW's counted form is OLD's and the delta, unconsolidated."""
+    """Fills OLD, DELTA and NEW; NEW's counted form is OLD and the delta, unconsolidated."""
     after = dict(rows)
     entries: dict[str, list[tuple[Row, int]]] = {table: [] for table in TABLES}
     for change in changes:
         entries[change.table] += change.entries
         after[change.table] = tuple(applied(list(rows[change.table]), change.entries))
-    script = []
     for table in TABLES:
-        signed = [(*row, 1) for row in rows[table]]
-        delta = [(*row, count) for row, count in entries[table]]
-        script += [_fill(f"{table}__old", rows[table]), _fill(table, after[table])]
-        script += [_fill(f"{table}__old{COUNTED}", signed), _fill(f"{table}{COUNTED}", signed + delta)]
-        script.append(_fill(f"{table}__delta", delta))
-    connection().execute(";".join(script))
+        _fill(f"{table}__old", rows[table])
+        _fill(table, after[table])
+        _fill(f"{table}__delta", [(*row, count) for row, count in entries[table]])
     return after
 
 
@@ -70,10 +72,12 @@ def start(history: History) -> frozenset[str]:
     return frozenset(change.table for change in history.batches[0])
 
 
-def _fill(name: str, rows: Iterable[Row]) -> str:
+def _fill(name: str, rows: Iterable[Row]) -> None:
     values = ", ".join(f"({', '.join(_literal(value) for value in row)})" for row in rows)
-    insert = f"; INSERT INTO {name} VALUES {values}" if values else ""
-    return f"TRUNCATE {name}{insert}"
+    if _filled.get(name, "") != values:
+        insert = f"; INSERT INTO {name} VALUES {values}" if values else ""
+        connection().execute(f"TRUNCATE {name}{insert}")
+        _filled[name] = values
 
 
 def _literal(value: Any) -> str:

@@ -73,10 +73,8 @@ def conjuncts(expr: Scalar | None) -> Iterator[Scalar]:
 
 def conjunction(parts: Iterable[Scalar]) -> Scalar:
     """The conjunction of the parts; TRUE when there are none."""
-    result: Scalar | None = None
-    for part in parts:
-        result = part.copy() if result is None else and_(result, part)
-    return exp.true() if result is None else result
+    found = list(parts)
+    return exp.and_(*found, copy=True) if found else exp.true()
 
 
 def and_(left: Scalar, right: Scalar) -> Scalar:
