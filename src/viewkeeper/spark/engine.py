@@ -312,10 +312,14 @@ class Engine:
 
     def collected(self, frame: DataFrame, limit: int) -> pa.Table:
         """At most `limit` rows as an Arrow table on the driver; one action."""
+        return self.fetched(frame.limit(limit))
+
+    def fetched(self, frame: DataFrame) -> pa.Table:
+        """All rows as an Arrow table on the driver; one action."""
         self.count_action()
         with self.settings():
             try:
-                table = frame.limit(limit).toArrow()
+                table = frame.toArrow()
             except FAILURES as error:
                 raise translated(error) from error
         return pa.table(table.columns, names=table.column_names)

@@ -27,6 +27,7 @@ from viewkeeper.spark.held import Held
 from viewkeeper.spark.layer_frames import cast_to, place
 from viewkeeper.spark.leaf_frames import asking, looked_up
 from viewkeeper.spark.on_driver import few_changes, flags_in, log_of, picked, put_together
+from viewkeeper.spark.read import Source
 from viewkeeper.sql.render import state_name
 from viewkeeper.storage.id_layers import diff_schema
 from viewkeeper.storage.layers import SEQUENCE
@@ -45,6 +46,10 @@ LARGE = 80
 EXPECTED = 50_000
 """Rows are put together by the driver where about so many at most will be found: changes like to be where
 most rows are, and the driver takes some times as many."""
+
+FITTING = 4_000_000
+"""Of so many stored rows the driver fetches whatever a look finds: to be told where to stop, Spark gathers
+the rows in one task first."""
 
 SCAN = 5
 """About how many operators stand behind a stored relation and its layers."""
@@ -156,9 +161,12 @@ class _Results:
 
     def _look(self, plan: Relation) -> pa.Table | None:
         """The rows of a stored relation that known keys name; None where they are many."""
-        narrow = rewrite(plan, _narrowed)
-        frame = self.execution.engine.plan(narrow, {**self._leaves(narrow), **self.execution.frames})
-        table = self.execution.engine.collected(frame, JOINED + 1)
+        narrow, engine = rewrite(plan, _narrowed), self.execution.engine
+        sources = self._sources(narrow)
+        leaves = {name: source.frame for name, source in sources.items()}
+        frame = engine.plan(narrow, {**leaves, **self.execution.frames})
+        fits = sum(source.rows for source in sources.values()) <= FITTING
+        table = engine.fetched(frame) if fits else engine.collected(frame, JOINED + 1)
         return table if table.num_rows <= JOINED else None
 
     def _frame(self, name: str, plan: Relation) -> tuple[DataFrame, int]:
@@ -172,16 +180,19 @@ class _Results:
         return frame, self._behind(rest)
 
     def _leaves(self, plan: Relation) -> dict[str, DataFrame]:
+        """The stored relations that a plan reads, in as many tasks as pay."""
+        few = {name for name in references(plan) if name in self.rows}
+        return looked_up(self.execution.engine, plan, self._sources(plan), few)
+
+    def _sources(self, plan: Relation) -> dict[str, Source]:
         """The stored relations that a plan reads, each with the columns that it needs of them."""
         columns: dict[str, set[str]] = {}
         for scan in scans(plan):
             columns.setdefault(state_name(scan), set()).update(bound.source.name for bound in scan.bound)
-        sources = {
+        return {
             state_name(scan): self.execution.source(scan, frozenset(columns[state_name(scan)]))
             for scan in scans(plan)
         }
-        few = {name for name in references(plan) if name in self.rows}
-        return looked_up(self.execution.engine, plan, sources, few)
 
     def _behind(self, node: Relation) -> int:
         if isinstance(node, Reference):
