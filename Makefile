@@ -27,7 +27,7 @@ check: $(INSTALLED) ## Lint, formatting, types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: setup ## Run the tests (TESTS=tests/sql for a part)
+test: setup check ## Lint, formatting and types, then the tests (TESTS=tests/sql for a part)
 	scripts/test $(TESTS)
 
 docs: $(INSTALLED) ## Write docs/support.md from the strategies' own answers

@@ -1,6 +1,6 @@
 """A whole life of a warehouse on a given kind of session; prints what it found as JSON.
 
-script.py PATH connect | cluster
+script.py PATH CONNECT_ADDRESS | cluster
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ SMALL = {
     "spark.log.level": "OFF",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "512m",
+    "spark.executor.memory": "512m",
 }
 
 
 def session(kind: str) -> SparkSession:
-    builder = SparkSession.builder
-    builder = builder.remote("local[2]") if kind == "connect" else builder.master("local-cluster[2,1,1024]")
-    for name, value in SMALL.items():
-        builder = builder.config(name, value)
-    if kind == "cluster":
-        builder = builder.config("spark.driver.memory", "512m").config("spark.executor.memory", "512m")
-    return builder.getOrCreate()
+    """A session on a Connect server, or one with an executor in a process of its own."""
+    if kind != "cluster":
+        return SparkSession.builder.remote(kind).getOrCreate()
+    builder = SparkSession.builder.master("local-cluster[1,2,1024]")
+    return builder.config(map=SMALL).getOrCreate()
 
 
 def life(warehouse: vk.Warehouse) -> dict[str, object]:

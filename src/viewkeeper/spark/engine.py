@@ -14,15 +14,15 @@ from weakref import WeakKeyDictionary, WeakSet
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from py4j.protocol import Py4JError
-from pyspark.errors import AnalysisException, ParseException, PySparkException
+from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from viewkeeper.algebra.relations import Join, Relation
 from viewkeeper.algebra.schema import COUNT, Column
-from viewkeeper.errors import InvalidSQL, MissingFile, ViewkeeperError, WrongType
+from viewkeeper.errors import MissingFile
 from viewkeeper.planning.in_place import hashed, is_in_one_place, met_in_place
 from viewkeeper.spark.arrow import has_plain_types, parquet_bytes, parquet_table
+from viewkeeper.spark.failures import FAILURES, translated
 from viewkeeper.spark.layer_frames import Place, placed, placed_rows
 from viewkeeper.spark.session import settings
 from viewkeeper.sql.render import SPARK, render, state_name
@@ -30,9 +30,6 @@ from viewkeeper.storage.footers import data_file, written_files
 from viewkeeper.storage.objects import Folder, join
 from viewkeeper.storage.overlay import has_plain_equality, one_layer
 from viewkeeper.storage.relation import DataFile
-
-FAILURES = (PySparkException, Py4JError)
-"""What a failing Spark job raises: Spark's own error, or the JVM's as it is."""
 
 RESULTS = "results"
 """Folder of intermediate results; nothing names them after the refresh."""
@@ -64,10 +61,6 @@ OPENED = 500
 
 HELD = 1_000
 """So few changed rows are read once, by the driver, for all views of a refresh."""
-
-_FILE = r"((?:file:)?/[^\s'\"]+?\.parquet)"
-_GONE = r"(?:does not exist|is not a Parquet file|not found|FileNotFound|PATH_NOT_FOUND|FAILED_READ_FILE)"
-_MISSING = re.compile(rf"{_FILE}.*{_GONE}|{_GONE}.*?{_FILE}", re.S)
 
 
 class Engine:
@@ -383,29 +376,6 @@ def counted(columns: Sequence[Column]) -> tuple[Column, ...]:
 def columns_of(frame: DataFrame) -> tuple[Column, ...]:
     fields = frame.schema.fields
     return tuple(Column(f.name, f.dataType.simpleString(), f.nullable) for f in fields)
-
-
-def translated(error: Exception) -> ViewkeeperError:
-    """Spark's error as ours: it names the file or the place in the user's SQL."""
-    text = str(error)
-    missing = _MISSING.search(text)
-    if missing:
-        path = missing.group(1) or missing.group(2)
-        return MissingFile(
-            f"The data file {path} is missing or damaged.",
-            text.splitlines()[0],
-            "Restore the file from a backup, or read an earlier version.",
-        )
-    condition = error.getCondition() if isinstance(error, PySparkException) else None
-    if isinstance(error, (AnalysisException, ParseException)):
-        return InvalidSQL("Spark does not accept this SQL.", text.strip(), code=condition)
-    if condition and condition.startswith(("CAST_", "NUMERIC_", "ARITHMETIC_", "CANNOT_PARSE")):
-        return WrongType("A value does not fit.", _first_lines(text), code=condition)
-    return ViewkeeperError("Spark could not run the job.", _first_lines(text), code=condition)
-
-
-def _first_lines(text: str) -> str:
-    return "\n".join(text.strip().splitlines()[:6])
 
 
 @lru_cache(maxsize=1024)

@@ -16,7 +16,8 @@ from pyspark.sql import functions as F
 from viewkeeper.algebra.schema import Column
 from viewkeeper.errors import InvalidChange, MissingFile, WrongType
 from viewkeeper.spark.arrow import arrow_table
-from viewkeeper.spark.engine import columns_of, ddl, empty_frame, translated
+from viewkeeper.spark.engine import columns_of, ddl, empty_frame
+from viewkeeper.spark.failures import translated
 from viewkeeper.spark.session import settings
 
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")

@@ -1,0 +1,40 @@
+"""What a failing Spark job raises, as our errors: they name the file, or the place in the user's SQL."""
+
+from __future__ import annotations
+
+import re
+
+from py4j.protocol import Py4JError
+from pyspark.errors import AnalysisException, ParseException, PySparkException
+
+from viewkeeper.errors import InvalidSQL, MissingFile, ViewkeeperError, WrongType
+
+FAILURES = (PySparkException, Py4JError)
+"""Spark's own error, or the JVM's as it is."""
+
+_FILE = r"((?:file:)?/[^\s'\"]+?\.parquet)"
+_GONE = r"(?:does not exist|is not a Parquet file|not found|FileNotFound|PATH_NOT_FOUND|FAILED_READ_FILE)"
+_MISSING = re.compile(rf"{_FILE}.*{_GONE}|{_GONE}.*?{_FILE}", re.S)
+
+
+def translated(error: Exception) -> ViewkeeperError:
+    """Spark's error as ours: it names the file or the place in the user's SQL."""
+    text = str(error)
+    missing = _MISSING.search(text)
+    if missing:
+        path = missing.group(1) or missing.group(2)
+        return MissingFile(
+            f"The data file {path} is missing or damaged.",
+            text.splitlines()[0],
+            "Restore the file from a backup, or read an earlier version.",
+        )
+    condition = error.getCondition() if isinstance(error, PySparkException) else None
+    if isinstance(error, (AnalysisException, ParseException)):
+        return InvalidSQL("Spark does not accept this SQL.", text.strip(), code=condition)
+    if condition and condition.startswith(("CAST_", "NUMERIC_", "ARITHMETIC_", "CANNOT_PARSE")):
+        return WrongType("A value does not fit.", _first_lines(text), code=condition)
+    return ViewkeeperError("Spark could not run the job.", _first_lines(text), code=condition)
+
+
+def _first_lines(text: str) -> str:
+    return "\n".join(text.strip().splitlines()[:6])
