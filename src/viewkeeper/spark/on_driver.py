@@ -60,7 +60,7 @@ def few_changes(execution: Execution, table: str, columns: tuple[Column, ...]) -
 
 def log_of(rows: pa.Table, table: BaseTable) -> Held:
     """The net modifications of a table by key, from its signed rows: what `modification_log` is a plan of."""
-    names = [column.name for column in table.columns]
+    names, attributes = [column.name for column in table.columns], table.attributes
     places = {name: place for place, name in enumerate(names)}
     by_key: dict[tuple[Any, ...], list[Any]] = {}
     for row, count in _net(rows, names).items():
@@ -70,14 +70,14 @@ def log_of(rows: pa.Table, table: BaseTable) -> Held:
     for key, (old, new) in by_key.items():
         for name, value in zip(table.key, key, strict=True):
             values[name].append(value)
-        for name in table.attributes:
+        for name in attributes:
             values[pre(name)].append(None if old is None else old[places[name]])
             values[name].append(None if new is None else new[places[name]])
         values[WAS].append(old is not None)
         values[IS].append(new is not None)
     columns = _log_columns(table)
     kinds = {**{name: rows.schema.field(name).type for name in names}, WAS: pa.bool_(), IS: pa.bool_()}
-    kinds |= {pre(name): kinds[name] for name in table.attributes}
+    kinds |= {pre(name): kinds[name] for name in attributes}
     return Held(pa.table({c.name: pa.array(values[c.name], kinds[c.name]) for c in columns}), columns)
 
 

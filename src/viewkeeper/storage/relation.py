@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 from viewkeeper.algebra.schema import COUNT, Column
@@ -158,6 +159,11 @@ class Layer:
         return all(file.rows == 0 or file.ranges.get(COUNT, (0, 1))[1] < 0 for file in self.files)
 
     def to_json(self) -> dict[str, Any]:
+        return self._json
+
+    @cached_property
+    def _json(self) -> dict[str, Any]:
+        """Put together once: every later entry of the log names the layer too."""
         diff = {} if self.diff is None else {"diff": self.diff.to_json()}
         updates = {} if self.updates is None else {"updates": list(self.updates)}
         marks = {mark: True for mark in ("last_copies", "whole") if getattr(self, mark)}
