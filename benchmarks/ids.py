@@ -15,7 +15,7 @@ both go through many rounds that are not measured before the first that is, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -120,8 +120,10 @@ def run(scale: float) -> Table:
     with spark_session() as spark:
         _warmed_up(spark, min(size, ENTITIES))
         for sweep, settings in SWEEPS.items():
-            outcomes[sweep] = list(zip(map(VALUES[sweep], settings), _swept(spark, settings, size)))
-            for value, outcome in outcomes[sweep]:
+            outcomes[sweep] = []
+            for setting, outcome in _swept(spark, settings, size):
+                value = VALUES[sweep](setting)
+                outcomes[sweep].append((value, outcome))
                 outcome.add_to(table, f"{sweep} {value}", LIMITS.get((sweep, value)))
     plot(outcomes, RESULTS / "ids.png")
     return table
@@ -133,16 +135,15 @@ def _warmed_up(spark: SparkSession, size: int) -> None:
         _measured(wh, folder, Setting(), size, 0, unmeasured=WARM_UP)
 
 
-def _swept(spark: SparkSession, settings: Sequence[Setting], size: int) -> list[Outcome]:
-    """The outcomes of a sweep; a warehouse is made anew only where the data differ."""
-    found: list[Outcome] = []
+def _swept(spark: SparkSession, settings: Sequence[Setting], size: int) -> Iterator[tuple[Setting, Outcome]]:
+    """The outcomes of a sweep, as they are measured; a warehouse is made anew only where the data differ."""
     for data in dict.fromkeys(setting.data for setting in settings):
         with scratch() as folder:
             own = [setting for setting in settings if setting.data == data]
             wh = _warehouse(spark, folder, own[0], size)
-            found += [_measured(wh, folder, s, size, number) for number, s in enumerate(own)]
+            for number, setting in enumerate(own):
+                yield setting, _measured(wh, folder, setting, size, number)
             verified(wh, own[0])
-    return found
 
 
 def verified(wh: Warehouse, setting: Setting) -> None:
