@@ -1,7 +1,7 @@
 """How many random cases a law is tried with.
 
 Shares are out of `SHARES`: `VIEWKEEPER_CASES=20000` gives each law eight times its share. By default it is
-half of it, and a few at least: some five thousand cases in all.
+half of it, and a few at least.
 """
 
 from __future__ import annotations
