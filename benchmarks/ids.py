@@ -170,10 +170,11 @@ def _warehouse(spark: SparkSession, folder: Path, setting: Setting, size: int) -
 
 
 def _tables(spark: SparkSession, setting: Setting, size: int) -> dict[str, DataFrame]:
-    """Every part is in `fan_out` devices: a step that has no divisor in common with their number."""
+    """Every part is in `fan_out` devices: factor and step have no divisor in common with their number. The
+    factor is large: Spark's hashes of pairs of numbers that are near each other meet."""
     number = spark.range(size)
     pairs = spark.range(size * setting.fan_out, numPartitions=4).selectExpr(
-        f"CAST((id % {size} + (id div {size}) * 7919 + 13) % {size} AS INT) AS did",
+        f"CAST((id % {size} * 48271 + (id div {size}) * 7919 + 13) % {size} AS INT) AS did",
         f"CAST(id % {size} AS INT) AS pid",
     )
     phone = f"CASE WHEN pmod(hash(id), 100) < {setting.selectivity} THEN 'phone' ELSE 'tablet' END"

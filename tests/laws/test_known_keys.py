@@ -55,6 +55,45 @@ def test_plans_that_ask_for_known_keys_have_the_same_value(
 
 
 @cases(300)
+@given(plans_with(Join), histories(), st.booleans(), st.integers(0, 99))
+def test_keys_are_known_above_joins_too(view: Typed, history: History, changes: bool, seed: int) -> None:
+    """The keys of some tables are known, and of no plan that joins them with others."""
+    changed, dice = start(history), Random(seed)
+    plan = weighted(delta(view.rel, changed) if changes else view.rel)
+    few = {table for table in TABLES if dice.random() < 0.5}
+
+    def known(rel: Relation, name: str) -> Keys | None:
+        return keys_of(rel, name) if _is_over(rel, few) else None
+
+    asking = with_known_keys(plan, known, lambda rel: not _is_over(rel, few), set(), through_joins=True)
+    assert asking.columns == plan.columns
+    assert explicit_value(asking) == explicit_value(plan)
+
+
+def test_a_relation_is_asked_for_keys_that_a_join_below_has_met() -> None:
+    """(s ⋈ t) ⋈ r by columns of both: r is asked for those of s, whose keys alone are known."""
+    below = Join(scan("s"), scan("t"), JoinKind.INNER, equal(column("c"), column("k")))
+    by = conjunction([equal(column("c"), column("a")), equal(column("k"), column("b"))])
+    plan = Join(below, scan("r"), JoinKind.INNER, by)
+    load(
+        {"r": ((1, 1, "x"), (2, 2, "y")), "s": ((1, None, None),), "t": ((1, None, None), (2, None, None))},
+        (),
+    )
+
+    def known(rel: Relation, name: str) -> Keys | None:
+        return keys_of(rel, name) if _is_over(rel, {"s"}) else None
+
+    def is_large(rel: Relation) -> bool:
+        return _is_over(rel, {"r"})
+
+    asking = with_known_keys(plan, known, is_large, set(), through_joins=True)
+    assert isinstance(asking, Join)
+    assert value(asking.right) == Counter({(1, 1, "x"): 1})
+    assert value(asking) == value(plan)
+    assert with_known_keys(plan, known, is_large, set()) == plan
+
+
+@cases(300)
 @given(histories(), st.integers(0, 10**6))
 def test_marks_and_semi_joins_become_choices(history: History, seed: int) -> None:
     """L ⟕ δ(K) and L ⋉ K by one column, which random plans seldom have: no join is left."""

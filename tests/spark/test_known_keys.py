@@ -169,3 +169,25 @@ def test_numbers_below_zero_are_compared_as_such(warehouse: vk.Warehouse) -> Non
         warehouse.refresh(policy="strict")
         assert warehouse.verify("bounded"), sql
         assert warehouse.verify("chosen"), sql
+
+
+@pytest.mark.parametrize("strategy", ["tuple-diffs", "auto"])
+def test_all_tables_of_a_join_are_asked(warehouse: vk.Warehouse, asked: list[str], strategy: str) -> None:
+    """The second table is met by a column of the change and by one of the first table."""
+    warehouse.sql("CREATE TABLE parts (pid INT, price INT, PRIMARY KEY (pid))")
+    for name in ("pairs", "more"):
+        warehouse.sql(f"CREATE TABLE {name} (did INT, pid INT, PRIMARY KEY (did, pid))")
+    with warehouse.transaction() as t:
+        t.insert("parts", [(pid, 10 * pid) for pid in range(4)])
+        for name in ("pairs", "more"):
+            t.insert(name, [(did, pid) for did in range(3) for pid in range(4) if (did + pid) % 4])
+    joined = "parts JOIN pairs USING (pid) JOIN more USING (did, pid)"
+    warehouse.create_view(
+        "v", f"SELECT did, SUM(price) AS cost FROM {joined} GROUP BY did", strategy=strategy
+    )
+    with warehouse.transaction() as t:
+        t.update("parts", [{"pid": 1, "price": 7}, {"pid": 2, "price": None}])
+    asked.clear()
+    warehouse.refresh(policy="strict")
+    assert any(sql.count(".pid IN (") == 2 for sql in asked), asked
+    assert warehouse.verify("v")

@@ -3,6 +3,7 @@
     L ⋈_x=k K            =   σ_x∈π_k(K)(L) ⋈ K
     L ⋉_x=k K            =   σ_x∈π_k(K)(L)             by one column; by more, the join stays
     L ⟕_x=k δ(π_k(K))    =   π_*,(x where x ∈ K) as k(L)
+    L ⋈_x=k (K ⋈ M)      =   σ_x∈π_k(K)(L) ⋈ (K ⋈ M)   k of K ⋈ M has no other values than k of K
 
 Rows that no key names are gone before anything is joined, hashed or sent, and a look at one relation is a
 scan and nothing else. Only columns of the same type are compared so: literals would be cast in other ways.
@@ -58,14 +59,17 @@ IsLarge = Callable[[Relation], bool]
 """Whether it is worth asking a relation for keys."""
 
 
-def with_known_keys(plan: Relation, known: Known, is_large: IsLarge, asked: set[Relation]) -> Relation:
+def with_known_keys(
+    plan: Relation, known: Known, is_large: IsLarge, asked: set[Relation], through_joins: bool = False
+) -> Relation:
     """The plan, its large inputs asked for the keys that are known.
 
     Its counts are explicit, or none is negative: a semi-join looks at what is left when rows cancel. Nodes
     that let pass only rows that some keys name are put into `asked` at once: what is above them may be known
-    because of that.
+    because of that. `through_joins`: keys of a relation are also looked for where a join meets what it was
+    joined with before.
     """
-    return rewrite(plan, _Asking(known, is_large, asked).node)
+    return rewrite(plan, _Asking(known, is_large, asked, through_joins).node)
 
 
 @dataclass
@@ -75,17 +79,19 @@ class _Asking:
     known: Known
     is_large: IsLarge
     asked: set[Relation]
+    through_joins: bool
     marks: set[str] = field(default_factory=set)
 
     def node(self, node: Relation) -> Relation:
         """A node whose inputs are done."""
         match node:
             case Join(kind=JoinKind.INNER):
-                left = self._restricted(node.left, node.right, _equalities(node))
-                right = self._restricted(node.right, node.left, _turned(node))
+                known = self._at_most if self.through_joins else self.known
+                left = self._restricted(node.left, node.right, _equalities(node), known)
+                right = self._restricted(node.right, node.left, _turned(node), known)
                 return replace(node, left=left, right=right)
             case Join(kind=JoinKind.SEMI):
-                left = self._restricted(node.left, node.right, _equalities(node))
+                left = self._restricted(node.left, node.right, _equalities(node), self.known)
                 is_said = left is not node.left and left in self.asked and _is_by_one_column(node)
                 return left if is_said else replace(node, left=left)
             case Join(kind=JoinKind.LEFT) if self.is_large(node.left):
@@ -96,12 +102,30 @@ class _Asking:
                 self.asked.add(node)
         return node
 
-    def _restricted(self, large: Relation, small: Relation, by: Iterable[Equality]) -> Relation:
+    def _restricted(self, large: Relation, small: Relation, by: Iterable[Equality], known: Known) -> Relation:
         if not self.is_large(large) or not self.asked.isdisjoint(nodes(large)):
             return large
-        found = [(e.left.name, _comparable(large, e, self.known(small, e.right.name))) for e in by]
+        found = [(e.left.name, _comparable(large, e, known(small, e.right.name))) for e in by]
         keys = {name: keys for name, keys in found if keys is not None}
         return self._chosen(large, keys) if keys else large
+
+    def _at_most(self, rel: Relation, name: str) -> Keys | None:
+        """Keys among which are all that a column has; a join may have left some of them out."""
+        found = self.known(rel, name)
+        if found is not None:
+            return found
+        match rel:
+            case Project():
+                output = next(one for one in rel.outputs if one.name == name)
+                return self._at_most(rel.child, output.expr.name) if output.is_column else None
+            case Filter():
+                return self._at_most(rel.child, name)
+            case Join(kind=JoinKind.INNER):
+                return self._at_most(rel.left if name in rel.left.columns else rel.right, name)
+            case Join(kind=JoinKind.SEMI | JoinKind.ANTI):
+                return self._at_most(rel.left, name)
+            case _:
+                return None
 
     def _chosen(self, rel: Relation, keys: Mapping[str, Keys]) -> Relation:
         """The rows that have these keys; of pieces that are put together, those of each large one."""

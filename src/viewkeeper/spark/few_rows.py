@@ -110,8 +110,10 @@ class FewRows:
     _asked: set[Relation] = field(default_factory=set)
 
     def asking(self, plan: Relation) -> Relation:
-        """The plan, its relations asked for the keys that the driver knows."""
-        return with_known_keys(plan, self._keys, self._is_large, self._asked)
+        """The plan, its relations asked for the keys that the driver knows. Where it looks them up itself,
+        it comes to know the keys of a join before it needs them."""
+        through_joins = self.look is _unknown
+        return with_known_keys(plan, self._keys, self._is_large, self._asked, through_joins)
 
     def rows(self, plan: Relation) -> pa.Table | None:
         if plan not in self._known:
