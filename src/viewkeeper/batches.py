@@ -76,7 +76,7 @@ def storage_of(draft: Draft, definition: ViewDefinition, old: Mapping[str, Relat
 
 
 def _change(old: RelationState | None, new: RelationState) -> TableChange | None:
-    if old is None or old.folder != new.folder or new.complete_since > _newest(old):
+    if old is None or old.folder != new.folder or new.complete_since > old.newest:
         return TableChange(new.main_rows, only_inserts=False, replaced=True)
     layers = layers_between(old, new)
     if not layers:
@@ -106,7 +106,3 @@ def _updates(layers: Sequence[Layer]) -> frozenset[str] | None:
             return None
         found.update(layer.updates)
     return frozenset(found)
-
-
-def _newest(state: RelationState) -> int:
-    return max([state.complete_since, *(layer.commit for layer in state.log)])

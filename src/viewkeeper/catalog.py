@@ -136,6 +136,12 @@ class Catalog:
         """The views that read a relation directly."""
         return tuple(view.name for view in self.views.values() if name in view.reads)
 
+    def versions_needed(self, relation: str | None = None) -> frozenset[int]:
+        """The versions that views go on from at their next refresh: all views, or those that read a
+        relation."""
+        views = [v for v in self.views.values() if relation is None or relation in v.reads]
+        return frozenset(v for view in views for v in (view.position, view.published, view.propagated) if v)
+
     def in_order(self) -> tuple[ViewDefinition, ...]:
         """Every view after the views that it reads."""
         done: dict[str, ViewDefinition] = {}

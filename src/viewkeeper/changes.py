@@ -20,6 +20,7 @@ class Change:
     """Rows to insert, delete or update; a callable makes them from the state being changed.
 
     `updates`: deleted and inserted rows are one update of these columns, which leaves keys as they are.
+    `number`: how many rows there are at most, where that is known before they are.
     """
 
     kind: Kind
@@ -27,6 +28,7 @@ class Change:
     rows: Any | Callable[[Entry], Any]
     check: bool = True
     updates: tuple[str, ...] | None = None
+    number: int | None = None
 
 
 class Transaction:

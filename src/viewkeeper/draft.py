@@ -11,6 +11,10 @@ from viewkeeper.catalog import Catalog, ViewDefinition
 from viewkeeper.storage.commits import Entry
 from viewkeeper.storage.relation import DataFile, IdDiff, Layer, RelationState
 
+LOGGED = 100
+"""The log of a relation holds the changes of so many commits; of older ones, those that some view has not
+seen. Every entry repeats it. What changed since a version before it is found by comparing the two states."""
+
 
 def propagated_name(view: str) -> str:
     """The relation that holds the next state of a view, propagated and not yet published."""
@@ -83,4 +87,11 @@ class Draft:
         return tuple(n for n, s in self.relations.items() if self.base.relations.get(n) != s)
 
     def entry(self) -> Entry:
-        return Entry(self.version, self.catalog, self.relations, self.operation, report=self.report)
+        relations = dict(self.relations)
+        for name in self.changed_relations():
+            relations[name] = relations[name].forgetting(self._horizon(name))
+        return Entry(self.version, self.catalog, relations, self.operation, report=self.report)
+
+    def _horizon(self, relation: str) -> int:
+        """Up to which commit a relation's log is forgotten: no view needs it, and it is long past."""
+        return min([self.version - LOGGED, *self.catalog.versions_needed(relation)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from viewkeeper.draft import Draft
 from viewkeeper.errors import InvalidOption, NotFound
@@ -48,12 +48,14 @@ def vacuum(work: Workspace, keep: int = 20) -> int:
     if keep < 1:
         raise InvalidOption(f"keep cannot be {keep}.", hint="Keep at least one version.")
     versions = work.log.versions()
-    newest = work.log.latest()
-    views = newest.catalog.views.values()
-    needed = {v for view in views for v in (view.position, view.published, view.propagated) if v}
-    retained = sorted(set(versions[-keep:]) | (needed & set(versions)))
+    kept, catalog = versions[-keep:], work.log.latest().catalog
+    retained = sorted({*kept, *(catalog.versions_needed() & set(versions))})
     forgotten = [version for version in versions if version not in retained]
-    named = set().union(*(_files(work, work.log.entry(version)) for version in retained))
+
+    def oldest(relation: str) -> int:
+        return min([*kept[:1], *catalog.versions_needed(relation)])
+
+    named = set().union(*(_files(work, work.log.entry(version), oldest) for version in retained))
     work.log.forget(forgotten)
     present = [path for path, _ in work.log.folder.listed("relations")]
     garbage = [path for path in present if path not in named and _is_garbage(path, named)]
@@ -68,11 +70,14 @@ def _is_garbage(path: str, named: set[str]) -> bool:
     return bool(_DATA.match(path)) or folder not in {"/".join(p.split("/")[:2]) for p in named}
 
 
-def _files(work: Workspace, entry: Entry) -> set[str]:
+def _files(work: Workspace, entry: Entry, oldest: Callable[[str], int]) -> set[str]:
+    """What a version is read from, and what changed since the oldest that is retained for a relation."""
     found = set()
-    for state in entry.relations.values():
+    for name, state in entry.relations.items():
         main = main_files(work.log.folder.delta_address(state.folder), state.main_version)
-        layers = [file for layer in (*state.overlay, *state.log) for file in layer.files]
+        layers = [
+            file for layer in (*state.overlay, *state.changes_after(oldest(name))) for file in layer.files
+        ]
         found |= {join(state.folder, file.path) for file in (*main, *layers)}
         found.add(join(state.folder, "_delta_log"))
     return found

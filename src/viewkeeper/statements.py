@@ -30,6 +30,7 @@ from viewkeeper.sql.statements import (
     parse_statement,
 )
 from viewkeeper.storage.commits import Entry
+from viewkeeper.storage.relation import RelationState
 from viewkeeper.transactions import commit_changes
 from viewkeeper.workspace import Workspace
 
@@ -132,17 +133,29 @@ def _create_view(work: Workspace, statement: CreateView) -> Result:
 
 def _change(work: Workspace, statement: Insert | Delete | Update | Merge) -> Result:
     """DML as a transaction whose rows are queries over the state that it changes."""
-    catalog = work.log.latest().catalog
+    entry = work.log.latest()
+    catalog = entry.catalog
     queries = change_queries(statement, catalog)
     table = definitions.table_named(catalog, queries.table).name
     changes, updates = [], _updates(statement, catalog.schema(table))
     for kind, sql in (("delete", queries.deletes), ("insert", queries.inserts)):
         if sql is not None:
-            rows = _rows_of(work, sql)
-            changes.append(Change(kind, table, rows, updates=updates))  # type: ignore[arg-type]
+            rows, number = _rows_of(work, sql), _number(statement, entry.relations[table])
+            changes.append(Change(kind, table, rows, updates=updates, number=number))  # type: ignore[arg-type]
     before = work.log.latest().version
     version = commit_changes(work, changes)
     return Result(f"Changed {table}." if version != before else f"Nothing to change in {table}.", version)
+
+
+def _number(statement: Insert | Delete | Update | Merge, state: RelationState) -> int | None:
+    """How many rows a statement deletes, or inserts, at most, where that is known."""
+    match statement:
+        case Insert():
+            return statement.rows
+        case Delete() | Update():
+            return state.stored_rows
+        case Merge():
+            return None
 
 
 def _updates(statement: Insert | Delete | Update | Merge, schema: TableSchema) -> tuple[str, ...] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -49,13 +50,76 @@ def test_the_files_are_alike(warehouse: vk.Warehouse, monkeypatch: pytest.Monkey
         )
         assert mine.path.endswith("part-0.parquet")
         assert not sparks.path.endswith("part-0.parquet")
-        one, other = parquet.ParquetFile(mine_at).schema, parquet.ParquetFile(sparks_at).schema
-        types = [[(c.name, c.physical_type, str(c.logical_type)) for c in schema] for schema in (one, other)]
-        assert types[0] == types[1]
+        assert _types(mine_at) == _types(sparks_at)
         assert (mine.rows, mine.nulls) == (sparks.rows, sparks.nulls)
         assert {name: mine.ranges.get(name) for name in sparks.ranges} == sparks.ranges
     finally:
         warehouse.spark.conf.set("spark.sql.session.timeZone", before)
+
+
+LISTED = [
+    (
+        1,
+        2,
+        3,
+        4,
+        "1.25",
+        7,
+        "0.0000000001",
+        "nan",
+        "-inf",
+        "é'",
+        True,
+        "0001-01-01",
+        datetime(1899, 12, 31, 23, 59, 59, 123456),
+        "0001-01-01 00:00:00",
+        b"\x00\xff",
+    ),
+    (
+        -128,
+        -32768,
+        -(2**31),
+        -(2**63),
+        "-99999.99",
+        10**18 - 1,
+        "-9999999999999999999999999999.9999999999",
+        1e308,
+        1.5,
+        "",
+        False,
+        "9999-12-31",
+        datetime(9998, 12, 31, 23, 59, 59, 999999),
+        "2024-02-29 12:00:00.000001",
+        b"",
+    ),
+    (None,) * 15,
+]
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+def test_rows_of_a_list_are_written_as_spark_writes_them(warehouse: vk.Warehouse, zone: str) -> None:
+    before = warehouse.spark.conf.get("spark.sql.session.timeZone")
+    warehouse.spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        for name in ("listed", "computed"):
+            warehouse.sql(f"CREATE TABLE {name} ({COLUMNS})")
+        with warehouse.transaction() as t:
+            t.insert("listed", LISTED)
+        warehouse.sql(f"INSERT INTO computed SELECT * FROM VALUES {VALUES}")
+        found = [sorted(map(repr, warehouse.table(n).collect())) for n in ("listed", "computed")]
+        assert found[0] == found[1]
+        [(mine, mine_at)], [(sparks, sparks_at)] = (view_files(warehouse, n) for n in ("listed", "computed"))
+        assert mine.path.endswith("part-0.parquet")
+        assert not sparks.path.endswith("part-0.parquet")
+        assert _types(mine_at) == _types(sparks_at)
+        assert (mine.rows, mine.nulls) == (sparks.rows, sparks.nulls)
+        assert {name: mine.ranges.get(name) for name in sparks.ranges} == sparks.ranges
+    finally:
+        warehouse.spark.conf.set("spark.sql.session.timeZone", before)
+
+
+def _types(path: Path) -> list[tuple[str, str, str]]:
+    return [(c.name, c.physical_type, str(c.logical_type)) for c in parquet.ParquetFile(path).schema]
 
 
 def test_what_turns_out_large_is_written_by_spark(

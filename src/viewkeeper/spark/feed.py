@@ -34,16 +34,12 @@ def change_feed(reader: Reader, old: RelationState, new: RelationState) -> DataF
 
 def signed_changes(reader: Reader, old: RelationState, new: RelationState) -> Source:
     """From the log where it is complete; else by comparing the two states."""
-    if old.folder == new.folder and new.complete_since <= _newest(old):
+    if old.folder == new.folder and new.complete_since <= old.newest:
         return reader.changes(old, new, layers_between(old, new))
     before, after = reader.rows(old), reader.rows(new)
     plan = minus(Reference("after", new.names), Reference("before", new.names))
     frame = reader.engine.plan(weighted(plan), {"before": before.frame, "after": after.frame})
     return Source(frame, before.rows + after.rows, counted=True)
-
-
-def _newest(state: RelationState) -> int:
-    return max([state.complete_since, *(layer.commit for layer in state.log)])
 
 
 def _visible_key(state: RelationState, names: Sequence[str]) -> tuple[str, ...] | None:

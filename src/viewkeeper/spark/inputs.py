@@ -64,21 +64,36 @@ def _from_rows(spark: SparkSession, rows: list[Any], columns: Sequence[Column] |
         return spark.createDataFrame(pa.Table.from_pylist(rows))
     if columns is None:
         return spark.createDataFrame(rows)
+    given, typed = _typed_rows(rows, columns)
+    if not typed:
+        return empty_frame(spark, given)
+    table = _as_arrow(spark, typed, given)
+    return spark.createDataFrame(typed, ddl(given)) if table is None else spark.createDataFrame(table)
+
+
+def listed_rows(spark: SparkSession, rows: list[Any], columns: Sequence[Column]) -> pa.Table | None:
+    """Rows given as a list, with all columns of a table, NULL where a row has none; None where only Spark
+    knows a column's type."""
+    given, typed = _typed_rows(rows, columns)
+    places = {column.name: place for place, column in enumerate(given)}
+    whole = [tuple(row[places[c.name]] if c.name in places else None for c in columns) for row in typed]
+    return _as_arrow(spark, whole, columns)
+
+
+def _typed_rows(rows: list[Any], columns: Sequence[Column]) -> tuple[Sequence[Column], list[tuple[Any, ...]]]:
     if rows and isinstance(rows[0], Mapping):
         columns, rows = _from_dicts(rows, columns)
-    return local_frame(spark, [_typed_row(row, columns) for row in rows], columns)
+    return columns, [_typed_row(row, columns) for row in rows]
 
 
-def local_frame(spark: SparkSession, rows: Sequence[tuple[Any, ...]], columns: Sequence[Column]) -> DataFrame:
-    """A DataFrame of rows that are on the driver."""
-    if not rows:
-        return empty_frame(spark, columns)
+def _as_arrow(
+    spark: SparkSession, rows: Sequence[tuple[Any, ...]], columns: Sequence[Column]
+) -> pa.Table | None:
     try:
-        table = arrow_table(rows, columns, spark.conf.get("spark.sql.session.timeZone") or "UTC")
+        return arrow_table(rows, columns, spark.conf.get("spark.sql.session.timeZone") or "UTC")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         names = ", ".join(f"{c.name} {c.type}" for c in columns)
         raise WrongType("A value does not fit its column.", f"{error}\nColumns: {names}.") from error
-    return spark.createDataFrame(list(rows), ddl(columns)) if table is None else spark.createDataFrame(table)
 
 
 def _from_dicts(
@@ -243,4 +258,4 @@ def _kind(text: str) -> str:
     return text.split("(")[0].split("<")[0]
 
 
-__all__ = ["fitted", "to_frame"]
+__all__ = ["fitted", "listed_rows", "to_frame"]

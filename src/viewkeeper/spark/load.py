@@ -33,6 +33,7 @@ def loaded_table(
     checked: Callable[[TableSchema, Catalog], TableSchema],
 ) -> Loaded:
     """Checks the schema, writes the rows, checks them as any insertion is checked."""
+    number = len(rows) if isinstance(rows, list) else None
     if isinstance(schema, str):
         frame = to_frame(engine.spark, [] if rows is None else rows)
         schema = TableSchema(schema, _columns(columns_of(frame)), _known(key, columns_of(frame), schema))
@@ -43,7 +44,7 @@ def loaded_table(
         return Loaded(schema, _relation(engine, draft, schema, folder, ()))
     frame = fitted(to_frame(engine.spark, rows, schema.columns), schema.columns, schema.name)
     frame = ordered(frame, _clustering(schema))
-    files = engine.write(frame, folder, len(rows) if isinstance(rows, list) else None)
+    files = engine.write(frame, folder, number)
     state = _relation(engine, draft, schema, folder, files)
     if check:
         check_loaded(engine, draft, schema, state)

@@ -1,18 +1,20 @@
 """Applies the changes of a transaction: stage, write the net effect, check it, append it.
 
 Two Spark actions whatever the number of operations: one writes the net effect of every changed
-table, one runs all checks over what was written, with the base files pruned by its ranges.
+table, one runs all checks over what was written, with the base files pruned by its ranges. Rows that
+are inserted, or deleted as a whole, and given as a list are on the driver already: it writes them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
-from pyspark.sql import DataFrame
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from viewkeeper import errors
@@ -23,9 +25,10 @@ from viewkeeper.algebra.schema import COUNT, TableSchema
 from viewkeeper.catalog import Catalog
 from viewkeeper.changes import Change
 from viewkeeper.draft import Draft
-from viewkeeper.spark.engine import Engine
-from viewkeeper.spark.inputs import fitted, to_frame
+from viewkeeper.spark.engine import COLLECTED, Engine
+from viewkeeper.spark.inputs import fitted, listed_rows, to_frame
 from viewkeeper.spark.read import Reader
+from viewkeeper.spark.signed_rows import net_of, signed
 from viewkeeper.storage import changes as rules
 from viewkeeper.storage.relation import DataFile, RelationState
 
@@ -43,7 +46,8 @@ class Staged:
 
     schema: TableSchema
     state: RelationState
-    frames: list[DataFrame] = field(default_factory=list)
+    parts: list[DataFrame | pa.Table] = field(default_factory=list)
+    """What each change adds; Arrow tables are rows on the driver."""
     only_inserts: bool = True
     updates: set[str] | None = field(default_factory=set)
     """The columns that updates may have changed; None where rows were inserted or deleted as well."""
@@ -51,16 +55,23 @@ class Staged:
     rows: int | None = 0
     files: tuple[DataFile, ...] = ()
 
+    def union(self, spark: SparkSession) -> DataFrame:
+        frames = (spark.createDataFrame(p) if isinstance(p, pa.Table) else p for p in self.parts)
+        return reduce(DataFrame.unionByName, frames)
+
     @property
-    def union(self) -> DataFrame:
-        return reduce(DataFrame.unionByName, self.frames)
+    def net_on_driver(self) -> pa.Table | None:
+        """The net effect, where all rows are on the driver, few, and equal there as in Spark."""
+        tables = [part for part in self.parts if isinstance(part, pa.Table)]
+        is_here = len(tables) == len(self.parts) and sum(t.num_rows for t in tables) <= COLLECTED
+        return net_of(tables) if tables and is_here else None
 
     def updates_only(self, columns: Iterable[str] | None) -> None:
         """What was just staged updates these columns, or is something else than an update."""
         self.updates = None if columns is None or self.updates is None else self.updates | set(columns)
 
-    def add(self, frame: DataFrame, rows: int | None) -> None:
-        self.frames.append(frame)
+    def add(self, part: DataFrame | pa.Table, rows: int | None) -> None:
+        self.parts.append(part)
         self.rows = None if rows is None or self.rows is None else self.rows + rows
 
 
@@ -90,9 +101,11 @@ class Stage:
     def _stage(self, change: Change) -> None:
         staged = self._staged(change)
         staged.checked = staged.checked and change.check
-        frame, rows = self._frame(change, staged.schema)
         if change.kind != "update":
             staged.updates_only(change.updates)
+        if self._stage_list(staged, change):
+            return
+        frame, rows = self._frame(change, staged)
         match change.kind:
             case "insert":
                 fit = fitted(frame, staged.schema.columns, staged.schema.name)
@@ -108,10 +121,25 @@ class Stage:
             self.tables[change.table] = Staged(schema, self.draft.relations[change.table])
         return self.tables[change.table]
 
-    def _frame(self, change: Change, schema: TableSchema) -> tuple[DataFrame, int | None]:
+    def _stage_list(self, staged: Staged, change: Change) -> bool:
+        """Keeps whole rows that are given as a list on the driver; whether it could."""
+        data, schema = change.rows, staged.schema
+        if not isinstance(data, list) or not data or change.kind == "update":
+            return False
+        is_insert = change.kind == "insert"
+        if not is_insert and (isinstance(data[0], Mapping) or _looks_like_keys(data, schema)):
+            return False
+        rows = listed_rows(self.engine.spark, data, schema.columns)
+        if rows is None:
+            return False
+        staged.only_inserts = staged.only_inserts and is_insert
+        staged.add(signed(rows, 1 if is_insert else -1), len(data))
+        return True
+
+    def _frame(self, change: Change, staged: Staged) -> tuple[DataFrame, int | None]:
         data = change.rows(self.draft.base) if callable(change.rows) else change.rows
-        rows = len(data) if isinstance(data, list) else None
-        columns = schema.columns
+        rows = len(data) if isinstance(data, list) else _at_most(change, staged.state)
+        schema, columns = staged.schema, staged.schema.columns
         if change.kind == "delete" and schema.key and _looks_like_keys(data, schema):
             columns = tuple(schema.column(name) for name in schema.key)
         return to_frame(self.engine.spark, data, columns), rows
@@ -169,9 +197,10 @@ class Stage:
         name = staged.schema.name
         source = self.reader.bag(staged.state)
         state = Reference(self.remember(source.frame, f"state_{name}"), staged.schema.names, source.counted)
-        if not staged.frames:
+        if not staged.parts:
             return state
-        before = Reference(self.remember(staged.union, f"staged_{name}"), staged.schema.names, True)
+        union = staged.union(self.engine.spark)
+        before = Reference(self.remember(union, f"staged_{name}"), staged.schema.names, True)
         return union_all((state, before), staged.schema.names)
 
     def remember(self, frame: DataFrame, wish: str) -> str:
@@ -180,12 +209,13 @@ class Stage:
         return name
 
     def _write(self, staged: Staged) -> tuple[DataFile, ...]:
-        names = staged.schema.names
-        if staged.only_inserts:
-            net = staged.union
-        else:
-            leaf = Reference("staged", names, counted=True)
-            net = self.engine.plan(rules.net_effect(leaf), {"staged": staged.union})
+        rows = staged.net_on_driver
+        if rows is not None:
+            return self.engine.write_table(rows, staged.state.folder)
+        net = staged.union(self.engine.spark)
+        if not staged.only_inserts:
+            leaf = Reference("staged", staged.schema.names, counted=True)
+            net = self.engine.plan(rules.net_effect(leaf), {"staged": net})
         return self.engine.write(net, staged.state.folder, staged.rows)
 
     def _check(self) -> set[str]:
@@ -260,6 +290,13 @@ def check_loaded(engine: Engine, draft: Draft, schema: TableSchema, state: Relat
         parents = loaded if key.table == schema.name else stage.after(key.table, {})
         asked.append(rules.load_reference_check(schema, key, loaded, parents))
     stage.run(asked)
+
+
+def _at_most(change: Change, state: RelationState) -> int | None:
+    """How many rows a change has that is not a list: no more are deleted or updated than are there."""
+    if change.number is not None or change.kind == "insert":
+        return change.number
+    return state.stored_rows
 
 
 def _looks_like_keys(data: Any, schema: TableSchema) -> bool:

@@ -29,7 +29,8 @@ def insert(tree: exp.Insert, sql: str) -> Insert:
     table, _ = _table(target.this if isinstance(target, exp.Schema) else target)
     if tree.expression is None:
         raise InvalidSQL("INSERT has no rows.", sql.strip()[:200], "Add VALUES (…) or a query.")
-    return Insert(table, columns, _rows(tree, sql), bool(tree.args.get("by_name")))
+    rows = len(tree.expression.expressions) if isinstance(tree.expression, exp.Values) else None
+    return Insert(table, columns, _rows(tree, sql), bool(tree.args.get("by_name")), rows)
 
 
 def _rows(tree: exp.Insert, sql: str) -> str:

@@ -71,12 +71,13 @@ class ExplainView:
 
 @dataclass(frozen=True)
 class Insert:
-    """`columns` is empty when the query gives them all, in order."""
+    """`columns` is empty when the query gives them all, in order; `rows` is the number of VALUES."""
 
     table: str
     columns: tuple[str, ...]
     query: str
     by_name: bool = False
+    rows: int | None = None
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,14 @@
 
     value = main ⊕ overlay₁ ⊕ … ⊕ overlayₙ
 
-`log` lists the changes of every retained commit, whether or not they have been folded into main.
+`log` lists the changes of the newest commits, whether or not they have been folded into main.
 All of it is plain immutable data that a warehouse log entry carries as JSON.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from typing import Any
@@ -236,8 +236,21 @@ class RelationState:
         """Whether no layer of the bag leaves a copy of what it deletes; with a key there never is one."""
         return bool(self.key) or all(layer.last_copies or layer.only_inserts for layer in self.overlay)
 
+    @property
+    def newest(self) -> int:
+        """The last commit that changed the relation, as far as it knows."""
+        return max([self.complete_since, *(layer.commit for layer in self.log)])
+
     def changes_after(self, commit: int) -> tuple[Layer, ...]:
         return tuple(layer for layer in self.log if layer.commit > commit)
+
+    def forgetting(self, commit: int) -> RelationState:
+        """The state without the log of this commit and of those before it."""
+        kept = self.changes_after(commit)
+        if len(kept) == len(self.log):
+            return self
+        gone = max(layer.commit for layer in self.log if layer.commit <= commit)
+        return replace(self, log=kept, complete_since=max(self.complete_since, gone))
 
     def to_json(self) -> dict[str, Any]:
         return {
