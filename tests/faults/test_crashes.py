@@ -49,7 +49,7 @@ def test_a_transaction_is_all_or_nothing(
     spark: SparkSession, ready: Path, tmp_path: Path, connect_address: str
 ) -> None:
     died = steps_of(ready, tmp_path, connect_address, "transaction")
-    assert len(died) >= 6
+    assert len(died) >= 5
     for path in died:
         warehouse = vk.open(str(path), spark=spark)
         found = {name: rows(warehouse.table(name)) for name in OLD}
