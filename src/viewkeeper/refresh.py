@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import replace
 
 from viewkeeper.batches import batch_of, inputs_seen, last_details
@@ -25,6 +25,7 @@ from viewkeeper.refresh_family import Family, plan_family
 from viewkeeper.refresh_view import Refresh, was_maintained
 from viewkeeper.relevant import Pending, relevant_batches
 from viewkeeper.report import Reason, Report, ViewReport
+from viewkeeper.side_by_side import workers
 from viewkeeper.spark.relations import fold
 from viewkeeper.storage.commits import Entry
 from viewkeeper.storage.relation import layers_between
@@ -161,8 +162,8 @@ def _check_strict(work: Workspace, draft: Draft, order: Sequence[ViewDefinition]
 def fold_views(work: Workspace, draft: Draft, reports: Iterable[ViewReport]) -> None:
     """Folds the layers of views that changed where they have grown too many."""
     changed = [draft.catalog.views[report.view] for report in reports if report.strategy != "none"]
-    names = [name for view in changed for name in (*view.state, view.name)]
-    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+    names = [name for view in changed for name in (*view.state, view.name) if draft.relations[name].overlay]
+    with workers(len(names), SIDE_BY_SIDE) as pool:
         list(pool.map(lambda name: fold(work.engine, draft, name), names))
 
 
@@ -182,7 +183,7 @@ def _side_by_side(
             other.result()
         return plan(views)
 
-    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+    with workers(sum(map(len, by_needs.values())), SIDE_BY_SIDE) as pool:
         for names, views in by_needs.items():
             family = pool.submit(after, [started[name] for name in names], views)
             for view in views:

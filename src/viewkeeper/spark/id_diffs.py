@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from viewkeeper.maintenance.id_diffs.script import Apply, Compute, computations
 from viewkeeper.maintenance.id_diffs.strategy import hidden, hidden_name
 from viewkeeper.maintenance.strata import references
 from viewkeeper.planning import steps as planned
+from viewkeeper.side_by_side import workers
 from viewkeeper.spark.engine import RESULTS
 from viewkeeper.spark.engine import columns_of as columns_of_frame
 from viewkeeper.spark.few_rows import JOINED
@@ -62,7 +63,7 @@ def run_diffs(execution: Execution, step: planned.ApplyDiffs) -> None:
     results = _Results(execution, logs, _changed_share(execution, step, logs))
     there = {one.name for one in computations(script) if results.has(hidden_name(one.name))}
     steps = tuple(inlined(script.steps, there))
-    with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
+    with workers(sum(isinstance(one, Apply) for one in steps), SIDE_BY_SIDE) as pool:
         writer = _Writer(execution, pool, results)
         for one in steps:
             match one:
@@ -215,7 +216,7 @@ class _Writer:
     """Diffs on their way to be layers. They are appended in the order of the script."""
 
     execution: Execution
-    pool: ThreadPoolExecutor
+    pool: Executor
     results: _Results
     pending: list[tuple[str, IdDiff, Future[tuple[DataFile, ...]]]] = field(default_factory=list)
 
