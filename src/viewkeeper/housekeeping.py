@@ -58,16 +58,20 @@ def vacuum(work: Workspace, keep: int = 20) -> int:
     named = set().union(*(_files(work, work.log.entry(version), oldest) for version in retained))
     work.log.forget(forgotten)
     present = [path for path, _ in work.log.folder.listed("relations")]
-    garbage = [path for path in present if path not in named and _is_garbage(path, named)]
+    folders = {_folder(path) for path in named}
+    garbage = [path for path in present if path not in named and _is_garbage(path, folders)]
     garbage += [path for path, _ in work.log.folder.listed(RESULTS)]
     work.log.folder.delete(garbage)
     return len(garbage)
 
 
-def _is_garbage(path: str, named: set[str]) -> bool:
+def _is_garbage(path: str, folders: set[str]) -> bool:
     """Data files, and everything of relations that no retained version has."""
-    folder = "/".join(path.split("/")[:2])
-    return bool(_DATA.match(path)) or folder not in {"/".join(p.split("/")[:2]) for p in named}
+    return bool(_DATA.match(path)) or _folder(path) not in folders
+
+
+def _folder(path: str) -> str:
+    return "/".join(path.split("/")[:2])
 
 
 def _files(work: Workspace, entry: Entry, oldest: Callable[[str], int]) -> set[str]:

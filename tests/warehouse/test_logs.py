@@ -89,6 +89,20 @@ def test_vacuum_removes_what_only_forgotten_versions_had(shop: vk.Warehouse) -> 
     assert shop.verify("cities")
 
 
+def test_changes_since_a_version_that_is_kept_for_another_relation(shop: vk.Warehouse) -> None:
+    sell(shop, (1, 1))
+    shop.create_view("cities", "SELECT city, COUNT(*) AS n FROM stores GROUP BY city")
+    since = shop.version
+    sell(shop, (2, 2))
+    with shop.transaction() as t:
+        t.delete("pos", [(1, 1)])
+    shop.compact()
+    shop.vacuum(keep=1)
+    assert rows(shop.changes("pos", since=since)) == bag(
+        [("insert", None, 2, None, 2), ("delete", 1, None, 1, None)]
+    )
+
+
 def test_vacuum_keeps_the_changes_that_a_view_has_not_seen(shop: vk.Warehouse) -> None:
     shop.create_view("late", "SELECT store, SUM(qty) AS q FROM pos GROUP BY store")
     sell(shop, (1, 1), (2, 2), (1, 5))

@@ -185,6 +185,9 @@ class Engine:
         except pa.ArrowException:
             return None
 
+    def are_there(self, relation: str, files: Iterable[DataFile]) -> bool:
+        return all(self.folder.size(join(relation, file.path)) is not None for file in files)
+
     def _check_sizes(self, relation: str, files: Sequence[DataFile]) -> None:
         """Spark takes a file of no bytes for one of no rows; the log knows better."""
         for file in files:

@@ -33,9 +33,12 @@ def change_feed(reader: Reader, old: RelationState, new: RelationState) -> DataF
 
 
 def signed_changes(reader: Reader, old: RelationState, new: RelationState) -> Source:
-    """From the log where it is complete; else by comparing the two states."""
+    """From the log where it is complete; else by comparing the two states. Of what a version that is only
+    kept for another relation's sake would need, `vacuum` may have left none."""
     if old.folder == new.folder and new.complete_since <= old.newest:
-        return reader.changes(old, new, layers_between(old, new))
+        layers = layers_between(old, new)
+        if reader.engine.are_there(new.folder, [file for layer in layers for file in layer.files]):
+            return reader.changes(old, new, layers)
     before, after = reader.rows(old), reader.rows(new)
     plan = minus(Reference("after", new.names), Reference("before", new.names))
     frame = reader.engine.plan(weighted(plan), {"before": before.frame, "after": after.frame})
