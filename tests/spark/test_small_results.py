@@ -30,6 +30,20 @@ def view_files(warehouse: vk.Warehouse, name: str) -> list[tuple[DataFile, Path]
     return [(file, Path(warehouse._work.engine.folder.url, state.folder, file.path)) for file in files]
 
 
+def are_alike(warehouse: vk.Warehouse, by_driver: str, by_spark: str) -> None:
+    """The files of one relation, which the driver has written, against those of another, by Spark."""
+    [(mine, mine_at)], [(sparks, sparks_at)] = (view_files(warehouse, n) for n in (by_driver, by_spark))
+    assert mine.path.endswith("part-0.parquet")
+    assert not sparks.path.endswith("part-0.parquet")
+    assert _types(mine_at) == _types(sparks_at)
+    assert (mine.rows, mine.nulls) == (sparks.rows, sparks.nulls)
+    assert {name: mine.ranges.get(name) for name in sparks.ranges} == sparks.ranges
+
+
+def _types(path: Path) -> list[tuple[str, str, str]]:
+    return [(c.name, c.physical_type, str(c.logical_type)) for c in parquet.ParquetFile(path).schema]
+
+
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
 def test_the_files_are_alike(warehouse: vk.Warehouse, monkeypatch: pytest.MonkeyPatch, zone: str) -> None:
     before = warehouse.spark.conf.get("spark.sql.session.timeZone")
@@ -45,14 +59,7 @@ def test_the_files_are_alike(warehouse: vk.Warehouse, monkeypatch: pytest.Monkey
         found = [sorted(map(repr, warehouse.table(n).collect())) for n in ("by_driver", "by_spark", "t")]
         assert found[0] == found[1] == found[2]
         assert len(found[0]) == 3
-        [(mine, mine_at)], [(sparks, sparks_at)] = (
-            view_files(warehouse, n) for n in ("by_driver", "by_spark")
-        )
-        assert mine.path.endswith("part-0.parquet")
-        assert not sparks.path.endswith("part-0.parquet")
-        assert _types(mine_at) == _types(sparks_at)
-        assert (mine.rows, mine.nulls) == (sparks.rows, sparks.nulls)
-        assert {name: mine.ranges.get(name) for name in sparks.ranges} == sparks.ranges
+        are_alike(warehouse, "by_driver", "by_spark")
     finally:
         warehouse.spark.conf.set("spark.sql.session.timeZone", before)
 
@@ -108,18 +115,9 @@ def test_rows_of_a_list_are_written_as_spark_writes_them(warehouse: vk.Warehouse
         warehouse.sql(f"INSERT INTO computed SELECT * FROM VALUES {VALUES}")
         found = [sorted(map(repr, warehouse.table(n).collect())) for n in ("listed", "computed")]
         assert found[0] == found[1]
-        [(mine, mine_at)], [(sparks, sparks_at)] = (view_files(warehouse, n) for n in ("listed", "computed"))
-        assert mine.path.endswith("part-0.parquet")
-        assert not sparks.path.endswith("part-0.parquet")
-        assert _types(mine_at) == _types(sparks_at)
-        assert (mine.rows, mine.nulls) == (sparks.rows, sparks.nulls)
-        assert {name: mine.ranges.get(name) for name in sparks.ranges} == sparks.ranges
+        are_alike(warehouse, "listed", "computed")
     finally:
         warehouse.spark.conf.set("spark.sql.session.timeZone", before)
-
-
-def _types(path: Path) -> list[tuple[str, str, str]]:
-    return [(c.name, c.physical_type, str(c.logical_type)) for c in parquet.ParquetFile(path).schema]
 
 
 def test_what_turns_out_large_is_written_by_spark(
