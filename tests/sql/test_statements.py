@@ -75,7 +75,7 @@ STATEMENTS: list[tuple[str, Statement]] = [
     ("REFRESH MATERIALIZED VIEW v, w FULL", Refresh(("v", "w"), full=True)),
     ("REFRESH MATERIALIZED VIEWS", Refresh()),
     ("EXPLAIN MATERIALIZED VIEW v", ExplainView("v")),
-    ("INSERT INTO t VALUES (1, 'x'), (2, DEFAULT)", Insert("t", (), "VALUES (1, 'x'), (2, NULL)")),
+    ("INSERT INTO t VALUES (1, 'x'), (2, DEFAULT)", Insert("t", (), "VALUES (1, 'x'), (2, NULL)", rows=2)),
     ("INSERT INTO TABLE t (a, b) SELECT  p, q FROM r", Insert("t", ("a", "b"), "SELECT  p, q FROM r")),
     ("INSERT INTO t (SELECT p FROM r)", Insert("t", (), "(SELECT p FROM r)")),
     ("DELETE FROM t", Delete("t")),
