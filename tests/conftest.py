@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def spark() -> Iterator[SparkSession]:
     """A classic session; the same JVM also serves Spark Connect clients, for tests that kill them.
 
-    Plans over a few rows run sooner interpreted than compiled; other sessions of the tests compile.
+    Plans over a few rows run sooner interpreted than compiled; the sessions of the command line compile.
     """
     session = (
         SparkSession.builder.master("local[2]")

@@ -11,12 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewkeeper.algebra.schema import COUNT
+from viewkeeper.spark.layer_frames import placed_rows
 from viewkeeper.storage.overlay import has_plain_equality
 
 
 def signed(rows: pa.Table, count: int) -> pa.Table:
     """The rows with a count of their own."""
-    return rows.append_column(COUNT, pa.repeat(pa.scalar(count, pa.int64()), rows.num_rows))
+    return placed_rows(rows, {COUNT: count})
 
 
 def net_of(tables: Sequence[pa.Table]) -> pa.Table | None:
