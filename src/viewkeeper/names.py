@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from viewkeeper.algebra.schema import HIDDEN_PREFIX
 from viewkeeper.errors import InvalidName
 
-RESERVED = ("__delta", "__old", "__met", "__lost")
+RESERVED = ("__delta", "__old", "__counted", "__met", "__lost")
 """In Δ-scripts these endings name states and results of the relation before them."""
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

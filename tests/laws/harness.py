@@ -16,7 +16,7 @@ from viewkeeper.algebra.counts import weighted
 from viewkeeper.algebra.relations import Bound, Reference, Relation, Scan, State
 from viewkeeper.algebra.schema import COUNT
 from viewkeeper.delta.share import shared
-from viewkeeper.sql.render import DUCKDB, render, state_name
+from viewkeeper.sql.render import DUCKDB, render
 
 COUNTED = "__counted"
 
@@ -25,12 +25,6 @@ def scan(table: str, counted: bool = False, **names: str) -> Scan:
     """A scan of a test table; `names` gives columns other names."""
     bound = tuple(Bound(names.get(column.name, column.name), column) for column in TABLES[table])
     return Scan(table, bound, State.NEW, counted)
-
-
-def stored_name(found: Scan | Reference) -> str:
-    """An explicit scan that asks for counts reads the form that is stored with them."""
-    counted = isinstance(found, Scan) and COUNT in found.columns and found.at is not State.DELTA
-    return state_name(found) + (COUNTED if counted else "")
 
 
 @cache
@@ -96,7 +90,7 @@ def sql_of(explicit: Relation) -> str:
 
 
 def _text(rel: Relation) -> str:
-    return render(rel, DUCKDB, stored_name, pretty=False)
+    return render(rel, DUCKDB, pretty=False)
 
 
 def rows_of(explicit: Relation) -> list[Row]:

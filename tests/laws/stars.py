@@ -18,11 +18,10 @@ from sqlglot import exp
 
 from viewkeeper.algebra.expressions import Named, Scalar, column
 from viewkeeper.algebra.relations import Aggregate, Bound, Filter, Join, JoinKind, Project, Relation, Scan
-from viewkeeper.algebra.relations import State as At
-from viewkeeper.algebra.schema import COUNT, Column, ForeignKey, TableSchema
+from viewkeeper.algebra.schema import Column, ForeignKey, TableSchema
 from viewkeeper.maintenance.lattice.cube_view import CubeView
 from viewkeeper.maintenance.lattice.recognise import cube_view
-from viewkeeper.sql.render import DUCKDB, render, state_name
+from viewkeeper.sql.render import DUCKDB, render
 
 Row = tuple[Any, ...]
 State = dict[str, list[Row]]
@@ -209,7 +208,7 @@ class Database:
         for table, columns in TABLES.items():
             fields = ", ".join(f"{c} int" for c in columns)
             self.con.execute(f"CREATE TABLE {table} ({fields}); CREATE TABLE {table}__old ({fields})")
-            for signed in ("__delta", "__log", "__old__log"):
+            for signed in ("__delta", "__counted", "__old__counted"):
                 self.con.execute(f"CREATE TABLE {table}{signed} ({fields}, __count bigint)")
 
     def load(self, before: State, after: State) -> None:
@@ -220,8 +219,8 @@ class Database:
             script += [_fill(f"{table}__old", before[table]), _fill(table, after[table])]
             changes = [(*row, n) for row, n in delta.items() if n]
             log = [(*row, 1) for row in before[table]]
-            script += [_fill(f"{table}__delta", changes), _fill(f"{table}__log", log + changes)]
-            script.append(_fill(f"{table}__old__log", log))
+            script += [_fill(f"{table}__delta", changes), _fill(f"{table}__counted", log + changes)]
+            script.append(_fill(f"{table}__old__counted", log))
         self.con.execute(";".join(script))
 
     def store(self, name: str, rel: Relation) -> None:
@@ -232,13 +231,8 @@ class Database:
 
 
 def _sql(rel: Relation) -> str:
-    return render(rel, DUCKDB, _stored_name, pretty=False)
-
-
-def _stored_name(scan: Scan) -> str:
     """A scan that asks for counts reads the table's signed log, in which nothing has been consolidated."""
-    is_log = COUNT in scan.columns and scan.at is not At.DELTA
-    return f"{state_name(scan)}__log" if is_log else state_name(scan)
+    return render(rel, DUCKDB, pretty=False)
 
 
 def _fill(name: str, rows: Iterable[Row]) -> str:

@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import example, given
 
 from tests.laws.databases import History, histories
-from tests.laws.harness import connection, rows_of, scan, start, stored_name, value
+from tests.laws.harness import connection, rows_of, scan, start, value
 from tests.laws.plans import Typed, plans, plans_with
 from tests.laws.settings import cases
 from viewkeeper.algebra.counts import is_counted, weighted
@@ -72,5 +72,5 @@ def test_sharing_common_subexpressions_changes_nothing(view: Typed, history: His
     twice = weighted(view.rel)
     steps, _ = shared(twice)
     assert len({step.name for step in steps}) == len(steps)
-    flat = connection().execute(render(twice, DUCKDB, stored_name, pretty=False)).fetchall()
+    flat = connection().execute(render(twice, DUCKDB, pretty=False)).fetchall()
     assert Counter(map(repr, flat)) == Counter(map(repr, rows_of(twice)))

@@ -19,7 +19,7 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from viewkeeper.algebra.expressions import Named, Scalar, columns_of
-from viewkeeper.algebra.schema import Column
+from viewkeeper.algebra.schema import COUNT, Column
 
 
 class State(Enum):
@@ -28,6 +28,17 @@ class State(Enum):
     OLD = "old"
     NEW = "new"
     DELTA = "delta"
+
+
+class Form(Enum):
+    """In which form a scan reads a stored relation."""
+
+    ROWS = "rows"
+    """One row per copy."""
+    SIGNED = "signed"
+    """Rows with `__count`, whose sum is the relation: nothing is merged for it."""
+    CHANGES = "changes"
+    """Rows with `__count` that came and went between two states."""
 
 
 class JoinKind(Enum):
@@ -105,6 +116,13 @@ class Scan(Node):
     @cached_property
     def columns(self) -> tuple[str, ...]:  # type: ignore[override]
         return tuple(bound.name for bound in self.bound)
+
+    @property
+    def form(self) -> Form:
+        """What the scan reads: the same relation in another form is another thing to read."""
+        if self.at is State.DELTA:
+            return Form.CHANGES
+        return Form.SIGNED if self.counted or COUNT in self.columns else Form.ROWS
 
 
 @dataclass(frozen=True, eq=False)

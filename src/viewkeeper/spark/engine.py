@@ -132,7 +132,7 @@ class Engine:
         files = tuple(files)
         if not self._keeping or not 0 < sum(file.rows for file in files) <= HELD:
             return self.files(relation, files, columns)
-        place = (relation, *(file.path for file in files))
+        place = (relation, ddl(columns), *(file.path for file in files))
         with self._lock:
             if place not in self._held:
                 self._held[place] = self._driver_rows(relation, files, columns)
@@ -160,7 +160,7 @@ class Engine:
         where it cannot."""
         if not self._keeping:
             return None
-        place = (relation, *(file.path for files in layers for file in files))
+        place = (relation, ddl(columns), *key, *(file.path for files in layers for file in files))
         with self._lock:
             if place not in self._laid:
                 tables = [self.driver_table(relation, files, columns) for files in layers]

@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from viewkeeper.algebra.build import is_empty
-from viewkeeper.algebra.relations import Reference, Relation, Scan, State
-from viewkeeper.algebra.schema import COUNT, Column
+from viewkeeper.algebra.relations import Form, Reference, Relation, Scan, State
+from viewkeeper.algebra.schema import Column
 from viewkeeper.algebra.walk import rewrite
 from viewkeeper.delta.share import shared
 from viewkeeper.draft import Draft
@@ -40,8 +40,8 @@ from viewkeeper.spark.held import HELD, Held, Result
 from viewkeeper.spark.id_diffs import run_diffs, take_log
 from viewkeeper.spark.layer_frames import Place, cast_to, layer_columns, place
 from viewkeeper.spark.leaf_frames import asking, leaf_frames
-from viewkeeper.spark.read import Reader, Source
-from viewkeeper.sql.render import state_name
+from viewkeeper.spark.read import Read, Reader, Source
+from viewkeeper.sql.render import relation_name
 from viewkeeper.sql.splice import spliced, tables_read
 from viewkeeper.storage.delta_log import commit_main, main_files
 from viewkeeper.storage.relation import DataFile, IdDiff, Layer, RelationState, layers_between
@@ -66,7 +66,7 @@ class Execution:
     reads: dict[str, int] = field(default_factory=dict)
     frames: dict[str, DataFrame] = field(default_factory=dict)
     held: dict[str, Held] = field(default_factory=dict)
-    sources: dict[str, Source] = field(default_factory=dict)
+    sources: dict[Read, Source] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
     empty: set[str] = field(default_factory=set)
     recomputed: list[str] = field(default_factory=list)
@@ -235,34 +235,32 @@ class Execution:
     def source(self, scan: Scan, columns: frozenset[str] | None = None) -> Source:
         """The stored relation behind a scan, in the form that the scan asks for; `columns` are those that
         must be right, where not all need be."""
-        name = state_name(scan)
-        place = name if columns is None else f"{name}({','.join(sorted(columns))})"
-        if place not in self.sources:
-            source = self._open(scan, columns)
-            self.sources[place] = source
-            self.note_read(name, source.rows)
-        return self.sources[place]
+        read = Read(scan.table, scan.at, scan.form, columns)
+        if read not in self.sources:
+            self.sources[read] = source = self._open(read)
+            self.note_read(relation_name(scan), source.rows)
+        return self.sources[read]
 
     def note_read(self, name: str, rows: int) -> None:
         """Rows of files that were opened, for the report."""
         self.rows_read += rows
         self.reads[name] = self.reads.get(name, 0) + rows
 
-    def _open(self, scan: Scan, columns: frozenset[str] | None) -> Source:
-        reader = Reader(self.engine)
-        if scan.at is State.DELTA:
-            new = self.draft.relations[scan.table]
-            old = self.old.get(scan.table, new)
-            return reader.changes(old, new, layers_between(old, new))
-        state = self._state(scan)
-        if COUNT in scan.columns:
-            return reader.counted(state)
-        return reader.rows(state, needed=columns)
+    def _open(self, read: Read) -> Source:
+        reader, state = Reader(self.engine), self._state(read)
+        match read.form:
+            case Form.CHANGES:
+                old = self.old.get(read.table, state)
+                return reader.changes(old, state, layers_between(old, state))
+            case Form.SIGNED:
+                return reader.counted(state)
+            case Form.ROWS:
+                return reader.rows(state, needed=read.columns)
 
-    def _state(self, scan: Scan) -> RelationState:
-        """The state of a stored relation that a scan reads."""
-        new = self.draft.relations[scan.table]
-        return self.old.get(scan.table, new) if scan.at is State.OLD else new
+    def _state(self, read: Read | Scan) -> RelationState:
+        """The state of a stored relation that is read."""
+        new = self.draft.relations[read.table]
+        return self.old.get(read.table, new) if read.at is State.OLD else new
 
     def _append(self, step: AppendLayer) -> None:
         if is_empty(step.plan):
@@ -392,11 +390,10 @@ class Execution:
 
     def _forget(self, relation: str) -> None:
         """A relation that was written to must be opened anew."""
-        for name in [n for n in self.sources if n.startswith(f"{relation}__")]:
-            del self.sources[name]
-        self._forget_new(relation)
+        for read in [read for read in self.sources if read.table == relation]:
+            del self.sources[read]
 
     def _forget_new(self, relation: str) -> None:
         """What the relation was before can still be read."""
-        for name in [n for n in self.sources if n == relation or n.startswith(f"{relation}(")]:
-            del self.sources[name]
+        for read in [r for r in self.sources if r.table == relation and r.at is State.NEW]:
+            del self.sources[read]

@@ -13,7 +13,7 @@ from sqlglot import exp
 from viewkeeper.algebra.build import minus, projected, restricted_to, union_all
 from viewkeeper.algebra.counts import consolidated, weighted
 from viewkeeper.algebra.expressions import Named, Scalar, column, literal, null_safe_match, same
-from viewkeeper.algebra.relations import Expand, Filter, Join, JoinKind, Project, Reference, Relation
+from viewkeeper.algebra.relations import Expand, Filter, Form, Join, JoinKind, Project, Reference, Relation
 from viewkeeper.algebra.schema import COUNT, is_hidden
 from viewkeeper.spark.read import Reader, Source
 from viewkeeper.spark.session import DataFrame
@@ -42,7 +42,7 @@ def signed_changes(reader: Reader, old: RelationState, new: RelationState) -> So
     before, after = reader.rows(old), reader.rows(new)
     plan = minus(Reference("after", new.names), Reference("before", new.names))
     frame = reader.engine.plan(weighted(plan), {"before": before.frame, "after": after.frame})
-    return Source(frame, before.rows + after.rows, counted=True)
+    return Source(frame, before.rows + after.rows, Form.CHANGES)
 
 
 def _visible_key(state: RelationState, names: Sequence[str]) -> tuple[str, ...] | None:

@@ -27,7 +27,7 @@ from viewkeeper.spark.engine import columns_of
 from viewkeeper.spark.evaluator import SMALL, SparkEvaluator
 from viewkeeper.spark.on_driver import few_changes
 from viewkeeper.spark.read import Reader, Source
-from viewkeeper.sql.render import state_name
+from viewkeeper.sql.render import relation_name
 from viewkeeper.storage.changes import net_effect
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class _Recursion:
         found = Reader(self.execution.engine).pieces(state) if whole else None
         if found is None:
             return None
-        of = state_name(stored)
+        of = relation_name(stored)
         names = f"{of}__main", f"{of}__laid"
         if names[0] not in self.pieces:
             self.pieces[names[0]] = _Piece(of, found[0].rows, source=found[0])

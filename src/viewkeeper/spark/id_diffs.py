@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 
 from viewkeeper.algebra.expressions import columns_of
 from viewkeeper.algebra.relations import Project, Reference, Relation, Scan, State
+from viewkeeper.algebra.schema import COUNT
 from viewkeeper.algebra.walk import children, rewrite, scans
 from viewkeeper.delta.share import shared
 from viewkeeper.maintenance.id_diffs.inline import inlined
@@ -206,7 +207,7 @@ def _narrowed(node: Relation) -> Relation:
     """A scan that only a projection reads has the columns that this needs."""
     if not isinstance(node, Project) or not isinstance(node.child, Scan):
         return node
-    needed = {name for output in node.outputs for name in columns_of(output.expr)}
+    needed = {COUNT, *(name for output in node.outputs for name in columns_of(output.expr))}
     bound = tuple(item for item in node.child.bound if item.name in needed)
     return replace(node, child=replace(node.child, bound=bound)) if bound else node
 

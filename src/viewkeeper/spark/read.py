@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 
 from viewkeeper.algebra.build import matching, restricted_to
 from viewkeeper.algebra.counts import weighted
-from viewkeeper.algebra.relations import Distinct, Negate, Reference, Relation, UnionAll
+from viewkeeper.algebra.relations import Distinct, Form, Negate, Reference, Relation, State, UnionAll
 from viewkeeper.algebra.schema import COUNT, Column, is_hidden
 from viewkeeper.spark.engine import ONE_TASK, Engine, counted
 from viewkeeper.storage import layers as merge
@@ -30,14 +30,30 @@ FEW_LAYERS = 4
 
 
 @dataclass(frozen=True)
+class Read:
+    """What is read of a stored relation: which state of it, in which form, and which columns must be right,
+    where not all need be."""
+
+    table: str
+    at: State
+    form: Form
+    columns: frozenset[str] | None = None
+
+
+@dataclass(frozen=True)
 class Source:
-    """A DataFrame, the rows held by the files behind it, and whether it carries `__count`; `merged`: it is
-    not just what files hold."""
+    """A DataFrame, the rows held by the files behind it, and its form; `merged`: it is not just what files
+    hold."""
 
     frame: DataFrame
     rows: int
-    counted: bool = False
+    form: Form = Form.ROWS
     merged: bool = False
+
+    @property
+    def counted(self) -> bool:
+        """Whether it carries `__count`."""
+        return self.form is not Form.ROWS
 
 
 class Reader:
@@ -79,7 +95,7 @@ class Reader:
         if source.counted:
             return source
         plan = merge.counted_bag(_leaf("main", state.names), None)
-        return Source(self.engine.plan(plan, {"main": source.frame}), source.rows, counted=True)
+        return Source(self.engine.plan(plan, {"main": source.frame}), source.rows, Form.SIGNED)
 
     def bag(self, state: RelationState, ranges: Ranges | None = None) -> Source:
         """The relation with or without counts, whichever costs nothing: for linear operators."""
@@ -90,14 +106,14 @@ class Reader:
         main = self._main(state, ranges)
         layers = self._layers(state, state.overlay, counted(state.columns), ranges)
         plan = merge.counted_bag(_leaf("main", state.names), _leaf("layers", (*state.names, COUNT)))
-        return replace(self._merged(plan, {"main": main, "layers": layers}), counted=True)
+        return replace(self._merged(plan, {"main": main, "layers": layers}), form=Form.SIGNED)
 
     def changes(self, old: RelationState, new: RelationState, layers: tuple[Layer, ...]) -> Source:
         """The signed rows that the layers made of `old` to become `new`, unconsolidated."""
         if new.merge is None:
             files = [file for layer in layers for file in layer.files]
             frame = self.engine.few(new.folder, files, counted(new.columns))
-            return Source(frame, sum(file.rows for file in files), counted=True)
+            return Source(frame, sum(file.rows for file in files), Form.CHANGES)
         if new.merge.identified:
             return self._identified_changes(old, new, layers)
         if new.merge.key and _continues(old, new, layers):
@@ -112,7 +128,7 @@ class Reader:
             touched = Distinct(_leaf("keys", new.merge.key))
             sides = matching(sides[0], touched), matching(sides[1], touched)
         plan = UnionAll((Negate(sides[0]), sides[1]))
-        return Source(self.engine.plan(weighted(plan), frames), rows, counted=True)
+        return Source(self.engine.plan(weighted(plan), frames), rows, Form.CHANGES)
 
     def _keyed_changes(
         self, old: RelationState, new: RelationState, spec: MergeSpec, layers: tuple[Layer, ...]
@@ -133,7 +149,7 @@ class Reader:
         replacing = any(layer.replaces for layer in (*old.overlay, *layers))
         plan = merge.changes(before, later, spec, new.columns, replacing)
         frame = self.engine.plan(plan, {name: source.frame for name, source in sources.items()})
-        return Source(frame, sum(source.rows for source in sources.values()), counted=True)
+        return Source(frame, sum(source.rows for source in sources.values()), Form.CHANGES)
 
     def layer_rows(self, state: RelationState, layers: Iterable[Layer]) -> Source:
         """The rows of some layers of a keyed relation, as they were appended."""
@@ -211,7 +227,7 @@ class Reader:
         sides = [touched(_leaf(name, new.names), diffs) for name in ("before", "after")]
         leaves = {**frames, "before": before.frame, "after": after.frame}
         plan = UnionAll((Negate(sides[0]), sides[1]))
-        return Source(self.engine.plan(weighted(plan), leaves), before.rows + after.rows + rows, counted=True)
+        return Source(self.engine.plan(weighted(plan), leaves), before.rows + after.rows + rows, Form.CHANGES)
 
     def diffs(
         self, state: RelationState, layers: Iterable[Layer]

@@ -27,6 +27,7 @@ from viewkeeper.algebra.relations import (
     Expand,
     Filter,
     Fixpoint,
+    Form,
     Intersection,
     Join,
     JoinKind,
@@ -70,10 +71,17 @@ _JOIN_WORDS = {
 
 
 def state_name(leaf: Scan | Reference) -> str:
-    """How a leaf is called in SQL: `pos`, `pos__old`, `pos__delta`, or a reference's own name."""
+    """How a leaf is called in SQL: `pos`, `pos__old`, `pos__delta`, `pos__counted` where it is read with its
+    counts, or a reference's own name."""
     if isinstance(leaf, Reference):
         return leaf.name
-    return leaf.table if leaf.at is State.NEW else f"{leaf.table}__{leaf.at.value}"
+    name = relation_name(leaf)
+    return f"{name}__counted" if leaf.form is Form.SIGNED else name
+
+
+def relation_name(scan: Scan) -> str:
+    """What a scan reads, whatever its form: `pos`, `pos__old`, `pos__delta`."""
+    return scan.table if scan.at is State.NEW else f"{scan.table}__{scan.at.value}"
 
 
 def render(
