@@ -95,12 +95,18 @@ def _answer(
     if isinstance(query, Refusal):
         return query, ()
     behind = set(stale_views(work, entry))
-    known = stored_nodes(entry.catalog)
+    views, now = entry.catalog.views, work.settings
+    stored_now = stored_nodes(entry.catalog)
+    known = {name: node for name, node in stored_now.items() if views[node.view].settings in (None, now)}
+    other = sorted({node.view for name, node in stored_now.items() if name not in known})
     old = {
         n.view for n in known.values() if n.view in behind and (not stale or not _is_filled(entry, n.view))
     }
     usable = {node.title: node for node in known.values() if node.view not in old}
-    unfit = tuple((name, Reason("stale", f"{name} is not up to date.")) for name in sorted(old))
+    unfit = (
+        *((name, Reason("stale", f"{name} is not up to date.")) for name in sorted(old)),
+        *((name, Reason("settings", f"{name} was defined under other settings.")) for name in other),
+    )
     drafts = {name: Draft(_seen_by(work, entry, node.view), "query") for name, node in usable.items()}
 
     def stored(cube: CubeView) -> Relation:

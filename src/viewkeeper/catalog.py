@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any
 
 from viewkeeper.algebra.schema import Column, ForeignKey, TableSchema, is_hidden
 from viewkeeper.errors import UnknownTable
+
+Settings = tuple[tuple[str, str], ...]
+"""Settings of a Spark session by name, in order."""
 
 REFRESH_MODES = ("deferred", "on_commit")
 
@@ -24,7 +27,8 @@ class ViewDefinition:
     is defined over, where it is kept as one over the base tables, which are then its `tables`. `hidden` are
     expressions that a summary stores beside its columns, so that others derive from it. The text of a
     Datalog view, also in `sql`, has the rules of all predicates that are defined together with it;
-    `predicates` gives the columns of each.
+    `predicates` gives the columns of each. `settings` are those of the session that defined it, as far as
+    they say what its text means; None where that is not known.
     """
 
     name: str
@@ -42,6 +46,7 @@ class ViewDefinition:
     propagated: int | None = None
     above: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
+    settings: Settings | None = None
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -69,6 +74,7 @@ class ViewDefinition:
             "propagated": self.propagated,
             "above": list(self.above),
             "hidden": list(self.hidden),
+            "settings": None if self.settings is None else [list(pair) for pair in self.settings],
         }
 
     @staticmethod
@@ -89,6 +95,7 @@ class ViewDefinition:
             propagated=data.get("propagated"),
             above=tuple(data.get("above", ())),
             hidden=tuple(data.get("hidden", ())),
+            settings=_settings(data.get("settings")),
         )
 
 
@@ -176,6 +183,10 @@ class Catalog:
         tables = [_table_from_json(table) for table in data["tables"]]
         views = [ViewDefinition.from_json(view) for view in data["views"]]
         return Catalog({t.name: t for t in tables}, {v.name: v for v in views})
+
+
+def _settings(pairs: Sequence[Sequence[str]] | None) -> Settings | None:
+    return None if pairs is None else tuple((name, value) for name, value in pairs)
 
 
 def _visible(schema: TableSchema) -> TableSchema:

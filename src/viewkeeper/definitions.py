@@ -123,7 +123,8 @@ def create_view(
     def build(base: Entry) -> Draft:
         must_be_free(base.catalog, name)
         draft = Draft(base, f"create view {name}")
-        define(work, draft, ViewDefinition(name, sql, (), (), refresh, policy, properties=tuple(properties)))
+        bare = ViewDefinition(name, sql, (), (), refresh, policy, properties=tuple(properties))
+        define(work, draft, replace(bare, settings=work.settings))
         if populate:
             reports = refresh_views(work, draft, [name], policy=None)
             draft.report["views"] = [report.to_dict() for report in reports]
@@ -139,7 +140,8 @@ def alter_view(work: Workspace, name: str, sql: str) -> int:
         known = view_named(base.catalog, name)
         draft = Draft(base, f"alter view {known.name}")
         _must_not_read_itself(base.catalog, known.name, sql)
-        redefine(work, draft, known, replace(known, sql=sql, language="sql", predicates=(), hidden=()))
+        bare = replace(known, sql=sql, language="sql", predicates=(), hidden=(), settings=work.settings)
+        redefine(work, draft, known, bare)
         return _refilled(work, draft)
 
     return publish(work.log, build).version
@@ -181,10 +183,15 @@ def redefine(work: Workspace, draft: Draft, known: ViewDefinition, changed: View
     fits = {name: draft.relations[name].columns for name in (new.name, *new.state)} == {
         name: state.columns for name, state in rows.items()
     }
-    if known.position is not None and fits and redefined(view) is None:
+    if known.position is not None and fits and _same_meaning(new, known) and redefined(view) is None:
         draft.relations.update(rows)
         draft.put_view(replace(new, position=known.position, published=known.published))
         draft.redefined[known.name] = known
+
+
+def _same_meaning(one: ViewDefinition, other: ViewDefinition) -> bool:
+    """Whether the rows of both were found under the same settings."""
+    return one.settings == other.settings
 
 
 def drop(work: Workspace, name: str, cascade: bool = False, missing_ok: bool = False, kind: str = "") -> int:
@@ -242,11 +249,12 @@ def table_named(catalog: Catalog, name: str) -> TableSchema:
 def define(work: Workspace, draft: Draft, definition: ViewDefinition) -> None:
     """Checks the query, asks Spark for its types, and makes the relations that it needs."""
     hidden, definition = definition.hidden, as_written(definition, draft.catalog)
-    if not is_beyond_spark(definition, draft.catalog):
-        definition = replace(definition, columns=analysed_columns(work.engine, draft, definition.sql))
-    definition = replace(over_base_tables(definition, draft.catalog), hidden=hidden)
-    view = compiled(definition, draft.catalog)
-    _make_relations(work, draft, view)
+    with work.under(definition):
+        if not is_beyond_spark(definition, draft.catalog):
+            definition = replace(definition, columns=analysed_columns(work.engine, draft, definition.sql))
+        definition = replace(over_base_tables(definition, draft.catalog), hidden=hidden)
+        view = compiled(definition, draft.catalog)
+        _make_relations(work, draft, view)
     columns = definition.columns or _visible(draft.relations[view.name].columns)
     draft.put_view(replace(definition, columns=columns, state=tuple(s.name for s in view.strata[:-1])))
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 
+from viewkeeper.catalog import ViewDefinition
 from viewkeeper.draft import Draft
 from viewkeeper.errors import InvalidOption, NotFound
 from viewkeeper.publish import publish
@@ -26,10 +28,18 @@ def compact(work: Workspace, names: Iterable[str]) -> int:
         draft = Draft(base, "compact")
         for number, name in enumerate(_relations(base, names)):
             work.progress("compact", name, number, len(names))
-            fold(work.engine, draft, name, forced=True)
+            view = _view_of(base, name)
+            with nullcontext() if view is None else work.under(view):
+                fold(work.engine, draft, name, forced=True)
         return draft if draft.changed_relations() else None
 
     return publish(work.log, build).version
+
+
+def _view_of(entry: Entry, relation: str) -> ViewDefinition | None:
+    """The view that a relation belongs to; None for a table."""
+    views = entry.catalog.views.values()
+    return next((view for view in views if relation in (view.name, *view.state)), None)
 
 
 def _relations(entry: Entry, names: tuple[str, ...]) -> list[str]:

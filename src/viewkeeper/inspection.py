@@ -151,7 +151,7 @@ def verify(work: Workspace, name: str) -> Verification:
     past = Draft(Entry(entry.version, entry.catalog, {**entry.relations, **seen}), "verify")
     stored = work.reader.visible(entry.relations[view.name])
     work.progress("verify", view.name, 0, 1)
-    with work.engine.keeping():
+    with work.under(view), work.engine.keeping():
         found: Difference = compare(work.engine, stored, _recomputed(work, past, view))
     work.progress("verify", view.name, 1, 1)
     return Verification(view.name, found.only_left, found.only_right, found.tolerance)
@@ -182,7 +182,7 @@ def explain(work: Workspace, view: str) -> Explanation:
         pending = replace(storage_of(draft, definition, {}), changes=all_changed)
     known = learned(last_details(entry, work.log, definition.name))
     compiled_view = compiled(definition, entry.catalog)
-    views = entry.catalog.in_order()
+    views = [view for view in entry.catalog.in_order() if view.settings == definition.settings]
     batches = {view.name: batch_of(draft, view, inputs_seen(work.log, view)) for view in views}
     deltas = planned(work, draft, lattice_members(work, draft, views, None, batches))
     edge = deltas.edges.get(definition.name)

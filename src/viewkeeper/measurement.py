@@ -115,7 +115,7 @@ def _run(work: Workspace, ready: Draft, definition: ViewDefinition, one: Alterna
     own = {name: draft.relations[name] for name in (*definition.state, definition.name)}
     old = inputs_seen(work.log, definition)
     started = time.perf_counter()
-    with work.engine.keeping():
+    with work.under(definition), work.engine.keeping():
         expected = one.model.rows_written
         Execution(work.engine, draft, {**old, **own}, expected=expected).run(one.script)
     return time.perf_counter() - started

@@ -39,7 +39,7 @@ def create_program(work: Workspace, text: str, properties: Properties = ()) -> i
         for name in program.predicates:
             must_be_free(base.catalog, checked_relation(name, "view"))
         for predicate in translate(program, base.catalog):
-            define(work, draft, _definition(predicate, program, properties))
+            define(work, draft, replace(_definition(predicate, program, properties), settings=work.settings))
         return _refreshed(work, draft, program.predicates)
 
     return publish(work.log, build).version
@@ -84,7 +84,7 @@ def _redefined(work: Workspace, draft: Draft, program: Program) -> list[str]:
         definition = _definition(predicate, program, before.properties if before else ())
         if before is None:
             must_be_free(draft.catalog, checked_relation(predicate.name, "view"))
-            define(work, draft, definition)
+            define(work, draft, replace(definition, settings=work.settings))
         elif (definition.sql, definition.predicates) != (before.sql, before.predicates):
             redefine(
                 work, draft, before, replace(before, sql=definition.sql, predicates=definition.predicates)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
+from itertools import count
 
 from viewkeeper.batches import batch_of, inputs_seen, last_details
 from viewkeeper.catalog import ViewDefinition
@@ -124,26 +125,62 @@ def compute_views(
     taken = take_over(draft, with_ancestors(draft, names)) if policy != "full" else frozenset()
     order = with_ancestors(draft, names)
     _check_strict(work, draft, order, policy)
+    done: dict[str, ViewReport] = {}
+    number = count()
+
+    def started(name: str) -> None:
+        work.progress("refresh", name, next(number), len(order))
+
+    for views in by_settings(order):
+        with work.under(views[0]):
+            done |= _computed(work, draft, views, policy, use_lattice, started)
+    work.progress("refresh", "", len(order), len(order))
+    marked = {name for name in taken if done[name].strategy == "none"}
+    return [_taken_over(done[view.name]) if view.name in marked else done[view.name] for view in order]
+
+
+def _taken_over(report: ViewReport) -> ViewReport:
+    return replace(report, strategy=SummaryDelta.name, reason=PROPAGATED)
+
+
+def by_settings(order: Sequence[ViewDefinition]) -> list[tuple[ViewDefinition, ...]]:
+    """Views in turns, those of one turn having the same settings; each after the views that it reads."""
+    waiting, turns = list(order), []
+    while waiting:
+        settings, turn = waiting[0].settings, []
+        left: set[str] = set()
+        for view in waiting:
+            if view.settings == settings and left.isdisjoint(view.reads):
+                turn.append(view)
+            else:
+                left.add(view.name)
+        waiting = [view for view in waiting if view.name in left]
+        turns.append(tuple(turn))
+    return turns
+
+
+def _computed(
+    work: Workspace,
+    draft: Draft,
+    order: Sequence[ViewDefinition],
+    policy: str | None,
+    use_lattice: bool,
+    started: Callable[[str], None],
+) -> dict[str, ViewReport]:
+    """The reports on views of the same settings."""
     relevant = _relevant(work, draft, order, policy)
     members = lattice_members(work, draft, order, policy, relevant) if use_lattice else ()
     deltas = planned(work, draft, members)
     anew = _planned_anew(work, draft, order, policy) if use_lattice else Anew()
     known = Refresh(work, draft, policy, relevant, deltas, anew)
-    done: list[ViewReport] = []
 
     def one(family: Family, name: str) -> ViewReport:
-        work.progress("refresh", name, len(done), len(order))
-        report = family.run(name)
-        if report.strategy == "none" and name in taken:
-            report = replace(report, strategy=SummaryDelta.name, reason=PROPAGATED)
-        done.append(report)
-        return report
+        started(name)
+        return family.run(name)
 
     with work.engine.keeping():
         by_needs = families(order, lambda name: anew.parent(name) or deltas.parent(name))
-        reports = _side_by_side(by_needs, lambda views: plan_family(known, views), one)
-    work.progress("refresh", "", len(order), len(order))
-    return [reports[definition.name] for definition in order]
+        return _side_by_side(by_needs, lambda views: plan_family(known, views), one)
 
 
 def _check_strict(work: Workspace, draft: Draft, order: Sequence[ViewDefinition], policy: str | None) -> None:
@@ -162,9 +199,10 @@ def _check_strict(work: Workspace, draft: Draft, order: Sequence[ViewDefinition]
 def fold_views(work: Workspace, draft: Draft, reports: Iterable[ViewReport]) -> None:
     """Folds the layers of views that changed where they have grown too many."""
     changed = [draft.catalog.views[report.view] for report in reports if report.strategy != "none"]
-    names = [name for view in changed for name in (*view.state, view.name) if draft.relations[name].overlay]
-    with workers(len(names), SIDE_BY_SIDE) as pool:
-        list(pool.map(lambda name: fold(work.engine, draft, name), names))
+    for views in by_settings(changed):
+        names = [name for v in views for name in (*v.state, v.name) if draft.relations[name].overlay]
+        with work.under(views[0]), workers(len(names), SIDE_BY_SIDE) as pool:
+            list(pool.map(lambda name: fold(work.engine, draft, name), names))
 
 
 def _side_by_side(
@@ -220,7 +258,8 @@ def _planned_anew(work: Workspace, draft: Draft, order: Sequence[ViewDefinition]
     anew = [v.name for v in order if (policy or v.policy) == "full" or v.position is None]
     if not anew or any(name in draft.redefined for name in anew):
         return Anew()
-    others = [view for view in draft.catalog.in_order() if view.name not in anew]
+    settings = order[0].settings
+    others = [v for v in draft.catalog.in_order() if v.name not in anew and v.settings == settings]
     return planned_anew(work, draft, anew, [view.name for view in others if _is_fresh(work, draft, view)])
 
 

@@ -27,6 +27,7 @@ from viewkeeper.maintenance.program import program
 from viewkeeper.maintenance.strategy import Stratum, View
 from viewkeeper.sql import catalog as front_end
 from viewkeeper.sql.parse import ViewQuery, parse_view
+from viewkeeper.sql.settings import unread
 from viewkeeper.sql.splice import tables_read
 
 MAX_ITERATIONS = "viewkeeper.max_iterations"
@@ -80,6 +81,8 @@ def over_base_tables(definition: ViewDefinition, catalog: Catalog) -> ViewDefini
     if not isinstance(summary, Summary) or summary.cube.fact.name not in catalog.views:
         return definition
     above = summary.cube.fact.name
+    if catalog.views[above].settings != definition.settings:
+        return definition
     parent = compiled(catalog.views[above], catalog).summary
     based = over_base(summary.cube, parent.cube) if isinstance(parent, Summary) else None
     if not isinstance(based, CubeView) or not based.tables <= catalog.tables.keys():
@@ -183,7 +186,7 @@ def _strata(name: str, relation: Relation | None, by_ids: Definition | NoIds | N
 
 def _query(definition: ViewDefinition, catalog: front_end.Catalog) -> ViewQuery:
     if definition.language != DATALOG:
-        return parse_view(definition.sql, catalog)
+        return parse_view(definition.sql, catalog, unread(dict(definition.settings or ()), definition.sql))
     relation = _derived(definition, catalog)
     return ViewQuery(definition.sql, relation, relation.columns, base_tables(relation))
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
+from viewkeeper.catalog import Settings, ViewDefinition
 from viewkeeper.spark.engine import Engine
+from viewkeeper.spark.meaning import settings_of, under
 from viewkeeper.spark.read import Reader
 from viewkeeper.storage.commits import WarehouseLog
 
@@ -29,6 +32,15 @@ class Workspace:
     on_progress: Callable[[ProgressEvent], None] | None = field(default=None)
     answers: dict[Hashable, bool] = field(default_factory=dict)
     """What was found out about states of relations, which never change."""
+
+    @property
+    def settings(self) -> Settings:
+        """What the session's settings say about the meaning of a query."""
+        return settings_of(self.engine.spark)
+
+    def under(self, view: ViewDefinition) -> AbstractContextManager[None]:
+        """The session with the settings of a view, while something of it is worked on."""
+        return under(self.engine.spark, view.settings)
 
     @property
     def reader(self) -> Reader:

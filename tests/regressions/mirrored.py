@@ -1,4 +1,4 @@
-"""A warehouse, and beside it the same tables as lists of rows: plain Spark answers the views' texts over these.
+"""A warehouse, and its tables as lists of rows beside it: plain Spark answers the views' texts over these.
 
 Nothing of Viewkeeper reads the lists, so that an error of its tables cannot hide one of its views. Floats
 compare by their bits: −0.0 is not 0.0, and NaN is itself.

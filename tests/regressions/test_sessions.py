@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from datetime import date
+from decimal import Decimal
+
 import pytest
+from pyspark.sql import SparkSession
 
 import viewkeeper as vk
-from tests.regressions.mirrored import Mirrored
+from tests.regressions.mirrored import Mirrored, bag
+from viewkeeper.catalog import Settings
+from viewkeeper.spark.meaning import settings_of, under
 
 
 @pytest.fixture
@@ -42,3 +51,160 @@ class TestFormsOfReading:
         mirrored.change("e", delete=[(2, 3)], insert=[(3, 1)])
         mirrored.change("e", delete=[(2, 3)])
         assert not mirrored.refreshed()
+
+
+ZONED = (
+    "SELECT id, CAST(at AS STRING) AS s, to_date(at) AS d, date_trunc('DAY', at) AS t FROM seen",
+    "SELECT to_date(at) AS d, COUNT(*) AS n, MAX(hour(at)) AS h FROM seen GROUP BY to_date(at)",
+    "SELECT id FROM seen WHERE at > TIMESTAMP'2024-01-02 00:00:00'",
+    "SELECT a.id, b.id AS other FROM seen a JOIN seen b ON to_date(a.at) = to_date(b.at)",
+)
+
+
+@pytest.fixture
+def told(spark: SparkSession) -> Callable[..., AbstractContextManager[None]]:
+    """Gives the session settings for a while: `told(ansi__enabled="false")`."""
+
+    @contextmanager
+    def tell(**values: str) -> Iterator[None]:
+        named = {f"spark.sql.{name.replace('__', '.')}": value for name, value in values.items()}
+        before = {name: spark.conf.get(name, None) for name in named}
+        for name, value in named.items():
+            spark.conf.set(name, value)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                spark.conf.unset(name) if value is None else spark.conf.set(name, value)
+
+    return tell
+
+
+Tell = Callable[..., AbstractContextManager[None]]
+
+
+class TestSettings:
+    """A view keeps the settings that it was defined under, whoever refreshes it."""
+
+    def test_time_zones(self, warehouse: vk.Warehouse, told: Tell) -> None:
+        warehouse.sql("CREATE TABLE seen (id INT, at TIMESTAMP)")
+        warehouse.sql(
+            "INSERT INTO seen VALUES (1, TIMESTAMP'2024-01-01 23:30:00'), (2, TIMESTAMP'2024-01-02 1:30:00')"
+        )
+        zones = {"utc": "UTC", "tokyo": "Asia/Tokyo"}
+        for name, zone in zones.items():
+            with told(session__timeZone=zone):
+                for number, query in enumerate(ZONED):
+                    warehouse.create_view(f"{name}{number}", query, policy="strict")
+        with told(session__timeZone="America/Los_Angeles"):
+            warehouse.sql("INSERT INTO seen VALUES (3, TIMESTAMP'2024-01-01 15:30:00')")
+            warehouse.sql("INSERT INTO seen VALUES (4, TIMESTAMP'2024-01-01 17:30:00')")
+            warehouse.sql("DELETE FROM seen WHERE id = 2")
+            warehouse.refresh()
+            assert all(warehouse.verify(f"{name}{number}") for name in zones for number in range(len(ZONED)))
+            assert warehouse.spark.conf.get("spark.sql.session.timeZone") == "America/Los_Angeles"
+        for name, zone in zones.items():
+            with told(session__timeZone=zone):
+                for number, query in enumerate(ZONED):
+                    stored, wanted = warehouse.table(f"{name}{number}"), warehouse.sql(query, use_views=False)
+                    assert bag(stored) == bag(wanted), f"{query} in {zone}"
+
+    def test_a_query_is_not_answered_by_a_view_of_another_zone(
+        self, warehouse: vk.Warehouse, told: Tell
+    ) -> None:
+        warehouse.sql("CREATE TABLE seen (id INT, at TIMESTAMP)")
+        warehouse.sql("INSERT INTO seen VALUES (1, TIMESTAMP'2024-01-01 23:30:00')")
+        warehouse.create_view("days", ZONED[1])
+        assert warehouse.explain_query(ZONED[1]).view == "days"
+        with told(session__timeZone="Asia/Tokyo"):
+            assert warehouse.explain_query(ZONED[1]).rejected[0][1].code == "settings"
+            assert [row.d for row in warehouse.sql(ZONED[1]).collect()] == [date(2024, 1, 2)]
+
+    def test_views_over_views_of_other_settings(self, warehouse: vk.Warehouse, told: Tell) -> None:
+        """Each level has its own zone: a summary of a summary is then none of the base tables."""
+        warehouse.sql("CREATE TABLE seen (id INT, at TIMESTAMP)")
+        warehouse.sql("INSERT INTO seen VALUES (1, TIMESTAMP'2024-01-01 23:30:00')")
+        warehouse.create_view("days", ZONED[1])
+        summed = "SELECT CAST(CAST(d AS TIMESTAMP) AS STRING) AS s, SUM(n) AS n FROM days GROUP BY ALL"
+        with told(session__timeZone="Asia/Tokyo"):
+            warehouse.create_view("above", summed)
+        warehouse.create_view("beside", summed)
+        warehouse.sql("INSERT INTO seen VALUES (2, TIMESTAMP'2024-01-01 13:00:00')")
+        with told(session__timeZone="America/Los_Angeles"):
+            warehouse.refresh(policy="incremental")
+        for view in ("above", "beside"):
+            assert bag(warehouse.table(view)) == {("2024-01-01 00:00:00", 2): 1}
+            assert warehouse.verify(view)
+
+    @pytest.mark.parametrize(
+        ("settings", "query", "is_recomputed"),
+        [
+            ({"ansi__enabled": "false"}, "SELECT id, CAST(x AS INT) AS n, b + 1 AS c FROM s", False),
+            (
+                {"ansi__enabled": "false"},
+                "SELECT CAST(x AS INT) AS n, COUNT(*) AS c FROM s GROUP BY 1",
+                False,
+            ),
+            (
+                {"decimalOperations__allowPrecisionLoss": "false"},
+                "SELECT d * d AS p, d / 3 AS q FROM s",
+                False,
+            ),
+            ({"caseSensitive": "true"}, "SELECT id, x FROM s WHERE x IS NOT NULL", False),
+            ({"caseSensitive": "true"}, "SELECT q.X AS a, q.x AS b FROM (SELECT x, id AS X FROM s) q", True),
+            ({"parser__escapedStringLiterals": "true"}, r"SELECT id FROM s WHERE x RLIKE '^\d$'", True),
+            ({"groupByOrdinal": "false"}, "SELECT COUNT(*) AS n FROM s GROUP BY 1", True),
+        ],
+    )
+    def test_what_else_a_session_may_say(
+        self, mirrored: Mirrored, told: Tell, settings: dict[str, str], query: str, is_recomputed: bool
+    ) -> None:
+        rows = [(1, "1", Decimal("1.5"), 1), (2, "x", Decimal("2.25"), 2**63 - 1)]
+        mirrored.table("s", "id INT, x STRING, d DECIMAL(38,10), b BIGINT", rows)
+        with told(**settings):
+            mirrored.view("v", query)
+        mirrored.change("s", insert=[(3, "y", Decimal("0.1234567891"), 2**63 - 1), (4, "4", None, 5)])
+        mirrored.change("s", delete=rows[:1])
+        [report] = mirrored.warehouse.refresh()
+        assert (report.strategy == "recompute") is is_recomputed
+        with told(**settings):
+            assert not mirrored.wrong()
+        assert mirrored.warehouse.verify("v")
+
+    def test_another_definition_takes_the_settings_of_its_session(
+        self, mirrored: Mirrored, told: Tell
+    ) -> None:
+        query = "SELECT id, CAST(x AS INT) AS n FROM s"
+        mirrored.table("s", "id INT, x STRING", [(1, "1")])
+        mirrored.view("v", query)
+        mirrored.change("s", insert=[(2, "x")])
+        with told(ansi__enabled="false"):
+            with pytest.raises(vk.ViewkeeperError, match="CAST_INVALID_INPUT"):
+                mirrored.warehouse.refresh()
+            mirrored.warehouse.alter_view("v", query)
+        mirrored.warehouse.refresh()
+        with told(ansi__enabled="false"):
+            assert not mirrored.wrong()
+
+    def test_views_of_different_settings_wait_for_each_other(
+        self, warehouse: vk.Warehouse, told: Tell
+    ) -> None:
+        """Two threads, two zones, one session: neither sees the zone of the other."""
+        spark, zone = warehouse.spark, "spark.sql.session.timeZone"
+        here = settings_of(spark)
+        there = tuple((name, "Asia/Tokyo" if name == zone else value) for name, value in here)
+        found: list[bool] = []
+
+        def look(settings: Settings, wanted: str) -> None:
+            for _ in range(20):
+                with under(spark, settings):
+                    found.append(spark.conf.get(zone) == wanted)
+
+        with ThreadPoolExecutor(3) as pool:
+            wanted = [(here, "UTC"), (there, "Asia/Tokyo"), (there, "Asia/Tokyo")]
+            for done in [pool.submit(look, *one) for one in wanted]:
+                done.result()
+        assert found == [True] * 60
+        with under(spark, there), under(spark, here):
+            assert spark.conf.get(zone) == "UTC"
+        assert settings_of(spark) == here

@@ -49,11 +49,29 @@ def life(warehouse: vk.Warehouse) -> dict[str, object]:
     report = warehouse.refresh(policy="strict")
     warehouse.compact()
     return {
+        "zoned": zoned(warehouse),
         "strategies": [entry.strategy for entry in report],
         "sales": [list(row) for row in warehouse.table("sales").collect()],
         "cities": [list(row) for row in warehouse.table("cities").collect()],
         "verified": [bool(warehouse.verify(name)) for name in ("sales", "cities")],
     }
+
+
+def zoned(warehouse: vk.Warehouse) -> list[list[object]]:
+    """A view of one time zone that is refreshed from another."""
+    zone = "spark.sql.session.timeZone"
+    warehouse.spark.conf.set(zone, "Asia/Tokyo")
+    warehouse.sql("CREATE TABLE seen (at TIMESTAMP)")
+    warehouse.sql("INSERT INTO seen VALUES (TIMESTAMP'2024-01-02 01:00:00')")
+    query = "SELECT CAST(to_date(at) AS STRING) AS day, COUNT(*) AS n FROM seen GROUP BY to_date(at)"
+    warehouse.create_view("days", query)
+    warehouse.spark.conf.set(zone, "UTC")
+    warehouse.sql(
+        "INSERT INTO seen VALUES (TIMESTAMP'2024-01-01 14:00:00'), (TIMESTAMP'2024-01-01 17:00:00')"
+    )
+    warehouse.refresh(policy="strict")
+    assert warehouse.spark.conf.get(zone) == "UTC"
+    return [list(row) for row in warehouse.table("days").orderBy("day").collect()]
 
 
 def main() -> None:

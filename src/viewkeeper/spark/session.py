@@ -15,7 +15,6 @@ ENGINE_SETTINGS = {
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.compression.codec": "snappy",
-    "spark.sql.caseSensitive": "false",
     "spark.sql.constraintPropagation.enabled": "false",
     "spark.sql.leafNodeDefaultParallelism": "1",
     # One partition stays one: Spark multiplies sizes of joined tables, and would shuffle for fear of them.
@@ -62,7 +61,7 @@ def settings(spark: SparkSession, values: Mapping[str, str] = ENGINE_SETTINGS) -
     global _depth, _saved
     with _lock:
         if _depth == 0:
-            _saved = {name: _current(spark, name) for name in values}
+            _saved = {name: current(spark, name) for name in values}
             for name, value in values.items():
                 spark.conf.set(name, value)
         _depth += 1
@@ -72,20 +71,22 @@ def settings(spark: SparkSession, values: Mapping[str, str] = ENGINE_SETTINGS) -
         with _lock:
             _depth -= 1
             if _depth == 0:
-                _restore(spark, _saved)
+                restore(spark, _saved)
 
 
 _saved: dict[str, str | None] = {}
 
 
-def _current(spark: SparkSession, name: str) -> str | None:
+def current(spark: SparkSession, name: str) -> str | None:
+    """What a session was told; None where it was told nothing."""
     try:
         return spark.conf.get(name, None)
     except PySparkException:
         return None
 
 
-def _restore(spark: SparkSession, saved: Mapping[str, str | None]) -> None:
+def restore(spark: SparkSession, saved: Mapping[str, str | None]) -> None:
+    """Tells a session what it was told before; None: nothing."""
     for name, value in saved.items():
         if value is None:
             spark.conf.unset(name)
@@ -93,4 +94,4 @@ def _restore(spark: SparkSession, saved: Mapping[str, str | None]) -> None:
             spark.conf.set(name, value)
 
 
-__all__ = ["DataFrame", "ENGINE_SETTINGS", "SparkSession", "local_session", "settings"]
+__all__ = ["ENGINE_SETTINGS", "DataFrame", "SparkSession", "current", "local_session", "restore", "settings"]

@@ -46,11 +46,14 @@ class ViewQuery:
     untranslatable: str | None = None
 
 
-def parse_view(sql: str, catalog: Catalog) -> ViewQuery:
+def parse_view(sql: str, catalog: Catalog, unread: str | None = None) -> ViewQuery:
+    """The query of a view; `unread`: why its text may mean something else than what is read here."""
     query = canonical(parse_query(sql))
     check_deterministic(query)
     _check_aliases(query)
     context = Context(catalog)
+    if unread is not None:
+        return _as_text(sql, query, catalog, unread)
     if not _survives_writing(query):
         return _as_text(sql, query, catalog, "an expression of it cannot be written back unchanged")
     try:
