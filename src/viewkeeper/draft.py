@@ -74,6 +74,17 @@ class Draft:
     def put(self, name: str, state: RelationState) -> None:
         self.relations[name] = state
 
+    def copied(self) -> Draft:
+        """The same draft, to go back to."""
+        copy = Draft(self.base, self.operation, dict(self.report), dict(self.redefined))
+        copy.catalog, copy.relations = self.catalog, dict(self.relations)
+        return copy
+
+    def go_back(self, copy: Draft) -> None:
+        """Undoes what was done since the copy was made."""
+        self.catalog, self.relations = copy.catalog, dict(copy.relations)
+        self.report, self.redefined = dict(copy.report), dict(copy.redefined)
+
     def put_view(self, view: ViewDefinition) -> None:
         with self._lock:
             self.catalog = self.catalog.with_view(view)

@@ -9,11 +9,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 from itertools import count
 
 from viewkeeper.batches import batch_of, inputs_seen, last_details
 from viewkeeper.catalog import ViewDefinition
 from viewkeeper.draft import Draft
+from viewkeeper.errors import WrongType
 from viewkeeper.lattices import Member, member_of, planned
 from viewkeeper.maintenance.cubes import SummaryDelta
 from viewkeeper.maintenance.lattice.summary import GroupingSets, Summary
@@ -133,10 +135,29 @@ def compute_views(
 
     for views in by_settings(order):
         with work.under(views[0]):
-            done |= _computed(work, draft, views, policy, use_lattice, started)
+            compute = partial(_computed, work, draft, views, policy, use_lattice, started)
+            done |= _computed_or_netted(work, draft, compute)
     work.progress("refresh", "", len(order), len(order))
     marked = {name for name in taken if done[name].strategy == "none"}
     return [_taken_over(done[view.name]) if view.name in marked else done[view.name] for view in order]
+
+
+def _computed_or_netted(
+    work: Workspace, draft: Draft, compute: Callable[[], dict[str, ViewReport]]
+) -> dict[str, ViewReport]:
+    """What is computed; where a value does not fit an expression, once more without rows that came and went.
+
+    Signed rows are not netted before expressions are evaluated, which may fail for a row that is gone.
+    """
+    before = draft.copied()
+    try:
+        return compute()
+    except WrongType:
+        if not any(state.has_deleted for state in before.relations.values()):
+            raise
+        draft.go_back(before)
+        with work.engine.netting(), work.engine.keeping():
+            return compute()
 
 
 def _taken_over(report: ViewReport) -> ViewReport:
@@ -287,6 +308,8 @@ def _relevant(
     work: Workspace, draft: Draft, order: Iterable[ViewDefinition], policy: str | None
 ) -> dict[str, Batch]:
     """The batches of views that read base tables only, without changes that cannot matter."""
+    if work.engine.is_netting:
+        return {}
     pending = []
     for definition in order:
         if definition.name in draft.redefined:

@@ -208,3 +208,27 @@ class TestSettings:
         with under(spark, there), under(spark, here):
             assert spark.conf.get(zone) == "UTC"
         assert settings_of(spark) == here
+
+
+class TestRowsThatCameAndWent:
+    """An expression is not evaluated for a row that is gone by the time of the refresh."""
+
+    def test_values_that_do_not_fit(self, mirrored: Mirrored) -> None:
+        mirrored.table("m", "id INT, a BIGINT, b BIGINT", [(1, 2, 3), (2, 5, 6)])
+        mirrored.view("product", "SELECT id, a * b AS c FROM m")
+        mirrored.view("summed", "SELECT id, SUM(a * b) AS c FROM m GROUP BY id")
+        mirrored.view("chosen", "SELECT id, 10 DIV (a - 7) AS z FROM m WHERE a * b > 0")
+        mirrored.view("joined", "SELECT l.id, l.a * r.b AS c FROM m l JOIN m r ON l.id = r.id")
+        bad = [(9, 2**62, 4), (7, 7, 1)]
+        mirrored.change("m", insert=[*bad, (3, 4, 5)], delete=[(2, 5, 6)])
+        with pytest.raises(vk.ViewkeeperError):
+            mirrored.warehouse.refresh()
+        assert mirrored.warehouse.status()[1].stale, "nothing is half-applied"
+        mirrored.change("m", delete=bad)
+        assert not mirrored.refreshed()
+        mirrored.view("late", "SELECT id, a * b AS c, 10 DIV (a - 7) AS z FROM m WHERE a * b > 0")
+        assert not mirrored.wrong(), "filled over the deletions"
+        mirrored.change("m", insert=bad)
+        mirrored.change("m", delete=[*bad, (1, 2, 3)])
+        mirrored.warehouse.compact("m")
+        assert not mirrored.refreshed(policy="full")

@@ -74,6 +74,7 @@ class Engine:
         self._lock = threading.RLock()
         self._results: list[str] = []
         self._keeping = 0
+        self._netting = 0
         self._settings = ExitStack()
         self._is_set = False
         self._held: dict[tuple[str, ...], DataFrame | None] = {}
@@ -101,6 +102,21 @@ class Engine:
                     self._results, self._held, self._laid, self._is_set = [], {}, {}, False
                     self._settings.close()
             self.folder.delete([path for batch in results for path, _ in self.folder.listed(batch)])
+
+    @contextmanager
+    def netting(self) -> Iterator[None]:
+        """While this lasts, no expression is evaluated for a row that came and went: what is read is net."""
+        with self._lock:
+            self._netting += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._netting -= 1
+
+    @property
+    def is_netting(self) -> bool:
+        return self._netting > 0
 
     def settings(self) -> AbstractContextManager[None]:
         """The engine's settings, for a plan; while results are kept, they stay for those that follow."""

@@ -40,7 +40,7 @@ from viewkeeper.spark.held import HELD, Held, Result
 from viewkeeper.spark.id_diffs import run_diffs, take_log
 from viewkeeper.spark.layer_frames import Place, cast_to, layer_columns, place
 from viewkeeper.spark.leaf_frames import asking, leaf_frames
-from viewkeeper.spark.read import Read, Reader, Source
+from viewkeeper.spark.read import Read, Reader, Source, shown
 from viewkeeper.sql.render import relation_name
 from viewkeeper.sql.splice import spliced, tables_read
 from viewkeeper.storage.delta_log import commit_main, main_files
@@ -247,6 +247,8 @@ class Execution:
         self.reads[name] = self.reads.get(name, 0) + rows
 
     def _open(self, read: Read) -> Source:
+        if self.engine.is_netting:
+            return self._open_net(read)
         reader, state = Reader(self.engine), self._state(read)
         match read.form:
             case Form.CHANGES:
@@ -256,6 +258,19 @@ class Execution:
                 return reader.counted(state)
             case Form.ROWS:
                 return reader.rows(state, needed=read.columns)
+
+    def _open_net(self, read: Read) -> Source:
+        """The same, net of what came and went, and written out: Spark would move conditions before that."""
+        reader, state = Reader(self.engine), self._state(read)
+        match read.form:
+            case Form.CHANGES:
+                old = self.old.get(read.table, state)
+                found = reader.netted(reader.changes(old, state, layers_between(old, state)))
+            case Form.SIGNED | Form.ROWS:
+                found = reader.rows(state, needed=read.columns)
+        is_whole = read.form is not Form.CHANGES and not state.has_pending_deletes
+        rows = found if is_whole else replace(found, frame=self._written_out(found.frame))
+        return reader.signed(rows, state.names) if read.form is Form.SIGNED else rows
 
     def _state(self, read: Read | Scan) -> RelationState:
         """The state of a stored relation that is read."""
@@ -383,8 +398,8 @@ class Execution:
         names = {name: self.draft.catalog.spelled(name) or name for name in tables_read(sql)}
         frames = {}
         for used, name in names.items():
-            source = Reader(self.engine).rows(self.draft.relations[name])
-            frames[used] = Reader(self.engine).visible(self.draft.relations[name])
+            source = self._open(Read(name, State.NEW, Form.ROWS))
+            frames[used] = shown(source.frame)
             self.rows_read += source.rows
         return self.engine.text(spliced(sql, slot), frames)
 

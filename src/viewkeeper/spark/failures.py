@@ -12,6 +12,8 @@ from viewkeeper.errors import InvalidSQL, MissingFile, ViewkeeperError, WrongTyp
 FAILURES = (PySparkException, Py4JError)
 """Spark's own error, or the JVM's as it is."""
 
+_ABOUT_VALUES = ("CAST_", "NUMERIC_", "ARITHMETIC_", "CANNOT_PARSE")
+
 _FILE = r"((?:file:)?/[^\s'\"]+?\.parquet)"
 _GONE = r"(?:does not exist|is not a Parquet file|not found|FileNotFound|PATH_NOT_FOUND|FAILED_READ_FILE)"
 _MISSING = re.compile(rf"{_FILE}.*{_GONE}|{_GONE}.*?{_FILE}", re.S)
@@ -31,9 +33,14 @@ def translated(error: Exception) -> ViewkeeperError:
     condition = error.getCondition() if isinstance(error, PySparkException) else None
     if isinstance(error, (AnalysisException, ParseException)):
         return InvalidSQL("Spark does not accept this SQL.", text.strip(), code=condition)
-    if condition and condition.startswith(("CAST_", "NUMERIC_", "ARITHMETIC_", "CANNOT_PARSE")):
+    if condition and (_is_about_values(error) or condition.startswith(_ABOUT_VALUES)):
         return WrongType("A value does not fit.", _first_lines(text), code=condition)
     return ViewkeeperError("Spark could not run the job.", _first_lines(text), code=condition)
+
+
+def _is_about_values(error: Exception) -> bool:
+    """Whether an error is what SQL calls a data exception: a value that an expression cannot take."""
+    return isinstance(error, PySparkException) and (error.getSqlState() or "").startswith("22")
 
 
 def _first_lines(text: str) -> str:

@@ -130,7 +130,8 @@ class _Recursion:
         state = self.execution.draft.relations[stored.table]
         state = self.execution.old.get(stored.table, state) if stored.at is State.OLD else state
         whole = tuple(item.source.name for item in stored.bound) == state.names
-        found = Reader(self.execution.engine).pieces(state) if whole else None
+        engine = self.execution.engine
+        found = Reader(engine).pieces(state) if whole and not engine.is_netting else None
         if found is None:
             return None
         of = relation_name(stored)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from viewkeeper.algebra.build import matching, restricted_to
-from viewkeeper.algebra.counts import weighted
+from viewkeeper.algebra.counts import consolidated, weighted
 from viewkeeper.algebra.relations import Distinct, Form, Negate, Reference, Relation, State, UnionAll
 from viewkeeper.algebra.schema import COUNT, Column, is_hidden
 from viewkeeper.spark.engine import ONE_TASK, Engine, counted
@@ -64,9 +64,7 @@ class Reader:
 
     def visible(self, state: RelationState) -> DataFrame:
         """What a user sees: the merged rows, without the engine's own columns."""
-        frame = self.rows(state).frame
-        hidden = [name for name in frame.columns if is_hidden(name)]
-        return frame.drop(*hidden) if hidden else frame
+        return shown(self.rows(state).frame)
 
     def rows(
         self, state: RelationState, ranges: Ranges | None = None, needed: frozenset[str] | None = None
@@ -92,10 +90,18 @@ class Reader:
     def counted(self, state: RelationState, ranges: Ranges | None = None) -> Source:
         """The relation as signed rows, with `__count`; a bag is not merged for it."""
         source = self.bag(state, ranges)
-        if source.counted:
-            return source
-        plan = merge.counted_bag(_leaf("main", state.names), None)
-        return Source(self.engine.plan(plan, {"main": source.frame}), source.rows, Form.SIGNED)
+        return source if source.counted else self.signed(source, state.names)
+
+    def signed(self, rows: Source, names: Iterable[str]) -> Source:
+        """Rows with a count of one each."""
+        plan = merge.counted_bag(_leaf("main", names), None)
+        return Source(self.engine.plan(plan, {"main": rows.frame}), rows.rows, Form.SIGNED)
+
+    def netted(self, changes: Source) -> Source:
+        """Changes without what came and went."""
+        names = tuple(changes.frame.columns)
+        frame = self.engine.plan(consolidated(_leaf("changes", names)), {"changes": changes.frame})
+        return replace(changes, frame=frame)
 
     def bag(self, state: RelationState, ranges: Ranges | None = None) -> Source:
         """The relation with or without counts, whichever costs nothing: for linear operators."""
@@ -267,6 +273,12 @@ class Reader:
         wanted = [file for file in files if not ranges or overlaps(file, ranges)]
         frame = self.engine.files(state.folder, wanted, columns)
         return Source(frame, sum(file.rows for file in wanted))
+
+
+def shown(frame: DataFrame) -> DataFrame:
+    """The frame without the engine's own columns."""
+    hidden = [name for name in frame.columns if is_hidden(name)]
+    return frame.drop(*hidden) if hidden else frame
 
 
 def _continues(old: RelationState, new: RelationState, layers: tuple[Layer, ...]) -> bool:
