@@ -7,9 +7,10 @@ import pytest
 
 from tests.sql.database import CATALOG, database
 from viewkeeper.algebra.counts import plain
-from viewkeeper.algebra.relations import Aggregate, Fixpoint, Join, JoinKind, Relation, Window
+from viewkeeper.algebra.relations import Aggregate, Distinct, Fixpoint, Join, JoinKind, Project, Relation, Window
 from viewkeeper.algebra.show import show
 from viewkeeper.algebra.walk import nodes
+from viewkeeper.errors import Unsupported
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.render import DUCKDB, render
 
@@ -89,14 +90,33 @@ def test_mutual_recursion_is_one_fixpoint() -> None:
     assert fixpoint.result == "even"
 
 
-def test_negation_inside_of_a_recursion_is_kept_as_text() -> None:
+def test_negation_inside_of_a_recursion_by_union_is_refused() -> None:
+    with pytest.raises(Unsupported, match="negated"):
+        parse_view(
+            "WITH RECURSIVE p(x) AS (SELECT src FROM edge UNION SELECT dst FROM edge"
+            " WHERE dst NOT IN (SELECT x FROM p)) SELECT x FROM p",
+            CATALOG,
+        )
+
+
+def test_columns_of_mutual_recursion_may_be_named_by_a_star() -> None:
     view = parse_view(
-        "WITH RECURSIVE p(x) AS (SELECT src FROM edge UNION SELECT dst FROM edge"
-        " WHERE dst NOT IN (SELECT x FROM p)) SELECT x FROM p",
+        "WITH RECURSIVE p AS (SELECT * FROM q UNION SELECT * FROM edge),"
+        " q AS (SELECT p.src, edge.dst FROM p JOIN edge ON p.dst = edge.src) SELECT * FROM p",
         CATALOG,
     )
-    assert view.relation is None
-    assert "negated" in (view.untranslatable or "")
+    assert view.columns == ("src", "dst")
+    assert isinstance(view.relation, Project | Fixpoint)
+
+
+def test_what_is_united_below_a_union_all_is_one_operand_of_it() -> None:
+    rel = plan(
+        "WITH RECURSIVE p(x) AS ((SELECT src FROM edge UNION SELECT dst FROM edge)"
+        " UNION ALL SELECT x + 1 FROM p WHERE x < 3) SELECT x FROM p"
+    )
+    [fixpoint] = [node for node in nodes(rel) if isinstance(node, Fixpoint)]
+    assert not fixpoint.distinct
+    assert any(isinstance(node, Distinct) for node in nodes(fixpoint.definitions[0].body))
 
 
 def test_outer_lateral_view_keeps_rows_without_elements() -> None:

@@ -23,12 +23,14 @@ from viewkeeper.algebra.build import projected
 from viewkeeper.algebra.expressions import Named, Scalar, column, replace_columns
 from viewkeeper.algebra.relations import MalformedPlan, Project, Relation
 from viewkeeper.algebra.schema import HIDDEN_PREFIX, is_hidden
-from viewkeeper.errors import InvalidName, InvalidSQL, NotDeterministic
+from viewkeeper.errors import InvalidName, InvalidSQL, NotDeterministic, Unsupported
 from viewkeeper.sql.aggregates import call_name, is_chance
 from viewkeeper.sql.canonical import canonical
 from viewkeeper.sql.catalog import Catalog
 from viewkeeper.sql.context import Answer, Context
+from viewkeeper.sql.dialect import ViewkeeperSpark
 from viewkeeper.sql.query import translate
+from viewkeeper.sql.recursion import recurses_by_union
 from viewkeeper.sql.scope import NeedsDomain, Untranslatable
 
 _FORBIDDEN = frozenset(" ,;{}()\n\t=.`'\"")
@@ -80,7 +82,7 @@ def parse_one(sql: str) -> exp.Expr:
     """One statement; syntax errors say where."""
     try:
         with _quiet():
-            trees = [tree for tree in sqlglot.parse(sql, dialect="spark") if tree is not None]
+            trees = [tree for tree in sqlglot.parse(sql, dialect=ViewkeeperSpark) if tree is not None]
     except SqlglotError as error:
         raise syntax_error(sql, error) from None
     if len(trees) != 1:
@@ -133,10 +135,11 @@ def _survives_writing(node: exp.Expr) -> bool:
 
 def _reads_back(node: exp.Expr) -> bool:
     try:
-        again = sqlglot.parse_one(f"SELECT {node.sql(dialect='spark')}", dialect="spark")
+        again = sqlglot.parse_one(f"SELECT {node.sql(dialect='spark')}", dialect=ViewkeeperSpark)
     except SqlglotError:
         return False
-    return bool(again.expressions[0].transform(_plain_cast) == node.transform(_plain_cast))
+    assert isinstance(again, exp.Query)
+    return bool(canonical(again).expressions[0].transform(_plain_cast) == node.transform(_plain_cast))
 
 
 def _plain_cast(node: exp.Expr) -> exp.Expr:
@@ -200,6 +203,12 @@ def _unwrapped(expr: Scalar) -> Scalar:
 
 def _as_text(sql: str, query: exp.Query, catalog: Catalog, reason: str) -> ViewQuery:
     """The view as it was written; its tables and columns as far as the text shows them."""
+    if recurses_by_union(query):
+        raise Unsupported(
+            "This recursion by UNION cannot be kept.",
+            f"The reason: {reason}.",
+            "Spark takes UNION ALL only, and Viewkeeper UNION where every branch is monotone and has names.",
+        )
     ctes = {cte.alias.lower() for cte in query.find_all(exp.CTE)}
     found = {t.name for t in query.find_all(exp.Table) if isinstance(t.this, exp.Identifier)}
     names = {name for name in found if name.lower() not in ctes}

@@ -40,9 +40,13 @@ class Resolver:
                 return self._column(node, within_aggregate)
             case exp.Subquery() | exp.Exists() | exp.Select() | exp.SetOperation():
                 return self._subquery(node, within_aggregate)
-            case exp.In() if node.args.get("query"):
+            case exp.In() if is_in_query(node):
                 node.set("this", self._visit(node.this, within_aggregate))
                 return self._subquery(node, within_aggregate)
+            case exp.Not() if is_not_in_query(node):
+                test = node.this.unnest()
+                test.set("this", self._visit(test.this, within_aggregate))
+                return self._subquery(exp.Not(this=test), within_aggregate)
             case exp.Window() if node.args.get("alias"):
                 node = self._named_window(node)
         inside = within_aggregate or is_aggregate_call(node)
@@ -77,6 +81,16 @@ class Resolver:
         new.set("this", node.this)
         new.set("over", "OVER")
         return new
+
+
+def is_in_query(node: exp.Expr) -> bool:
+    """x IN (SELECT …)"""
+    return isinstance(node, exp.In) and bool(node.args.get("query"))
+
+
+def is_not_in_query(node: exp.Expr) -> bool:
+    """x NOT IN (SELECT …), which Spark tests by itself: it is not the opposite of IN where NULLs are about."""
+    return isinstance(node, exp.Not) and is_in_query(node.this.unnest())
 
 
 def deferred(expr: Scalar) -> bool:
