@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from viewkeeper.algebra.schema import Column, TableSchema, is_hidden
+from viewkeeper.algebra.inner_names import inner_relation, shown
+from viewkeeper.algebra.schema import Column, ForeignKey, TableSchema, is_hidden
 from viewkeeper.catalog import REFRESH_MODES, Catalog, ViewDefinition
 from viewkeeper.draft import Draft, propagated_name
 from viewkeeper.errors import (
@@ -22,7 +23,7 @@ from viewkeeper.lattices import extensions
 from viewkeeper.maintenance.counting import redefined
 from viewkeeper.maintenance.id_diffs import Caching
 from viewkeeper.maintenance.strategy import View
-from viewkeeper.names import checked_columns, checked_relation
+from viewkeeper.names import checked, checked_columns, inner_schema
 from viewkeeper.planning.planner import POLICIES
 from viewkeeper.publish import publish
 from viewkeeper.refresh import refresh_views
@@ -48,11 +49,12 @@ def create_table(
     work: Workspace, schema: TableSchema | str, rows: Any = None, key: Sequence[str] = (), check: bool = True
 ) -> int:
     """A table, empty or filled from rows; a name alone takes its columns from the rows."""
-    name = checked_relation(schema if isinstance(schema, str) else schema.name, "table")
+    wanted = checked(schema if isinstance(schema, str) else schema.name, "table")
+    name = inner_relation(wanted)
 
     def build(base: Entry) -> Draft:
-        must_be_free(base.catalog, name)
-        draft = Draft(base, f"create table {name}")
+        must_be_free(base.catalog, wanted)
+        draft = Draft(base, f"create table {wanted}")
         loaded = loaded_table(work.engine, draft, schema, rows, tuple(key), check, _checked_schema)
         draft.catalog = draft.catalog.with_table(loaded.schema)
         draft.put(name, loaded.state)
@@ -66,9 +68,10 @@ def _checked_schema(schema: TableSchema, catalog: Catalog) -> TableSchema:
     if not schema.columns:
         raise InvalidSQL(f"The table {schema.name} has no columns.", hint="Give it at least one.")
     checked_columns(schema.names, schema.name)
+    named, schema = schema, inner_schema(schema)
     own = tuple(_column(schema, name).name for name in schema.key)
-    for reference in schema.foreign_keys:
-        target = schema if reference.table.lower() == schema.name.lower() else catalog.schema(reference.table)
+    targets = [_target(named, reference, schema, catalog) for reference in named.foreign_keys]
+    for reference, target in zip(schema.foreign_keys, targets, strict=True):
         for column in reference.columns:
             _column(schema, column)
         if {c.lower() for c in reference.referenced} != {c.lower() for c in target.key}:
@@ -85,12 +88,17 @@ def _checked_schema(schema: TableSchema, catalog: Catalog) -> TableSchema:
     references = tuple(
         replace(
             r,
-            table=catalog.spelled(r.table) or schema.name,
+            table=target.name,
             columns=tuple(_column(schema, c).name for c in r.columns),
         )
-        for r in schema.foreign_keys
+        for r, target in zip(schema.foreign_keys, targets, strict=True)
     )
     return replace(schema, columns=columns, key=own, foreign_keys=references)
+
+
+def _target(named: TableSchema, key: ForeignKey, own: TableSchema, catalog: Catalog) -> TableSchema:
+    """The table that a foreign key, in the user's names, refers to."""
+    return own if key.table.lower() == named.name.lower() else catalog.schema(key.table)
 
 
 def _column(schema: TableSchema, name: str) -> Column:
@@ -115,7 +123,7 @@ def create_view(
     properties: Sequence[tuple[str, str]] = (),
 ) -> int:
     """A materialized view, filled at once unless `populate` is false."""
-    checked_relation(name, "view")
+    checked(name, "view")
     _must_be_one_of("refresh", refresh, REFRESH_MODES)
     _must_be_one_of("policy", policy, POLICIES)
     checked_properties(properties)
@@ -123,9 +131,10 @@ def create_view(
     def build(base: Entry) -> Draft:
         must_be_free(base.catalog, name)
         draft = Draft(base, f"create view {name}")
-        define(work, draft, ViewDefinition(name, sql, (), (), refresh, policy, properties=tuple(properties)))
+        own = inner_relation(name)
+        define(work, draft, ViewDefinition(own, sql, (), (), refresh, policy, properties=tuple(properties)))
         if populate:
-            reports = refresh_views(work, draft, [name], policy=None)
+            reports = refresh_views(work, draft, [own], policy=None)
             draft.report["views"] = [report.to_dict() for report in reports]
         return draft
 
@@ -137,7 +146,7 @@ def alter_view(work: Workspace, name: str, sql: str) -> int:
 
     def build(base: Entry) -> Draft | None:
         known = view_named(base.catalog, name)
-        draft = Draft(base, f"alter view {known.name}")
+        draft = Draft(base, f"alter view {shown(known.name)}")
         _must_not_read_itself(base.catalog, known.name, sql)
         redefine(work, draft, known, replace(known, sql=sql, language="sql", predicates=(), hidden=()))
         return _refilled(work, draft)
@@ -205,7 +214,7 @@ def drop(work: Workspace, name: str, cascade: bool = False, missing_ok: bool = F
                 table=known,
             )
         _must_not_be_referenced(base.catalog, known)
-        draft = Draft(base, f"drop {known}")
+        draft = Draft(base, f"drop {shown(known)}")
         for one in doomed:
             for state in base.catalog.views[one].state if one in base.catalog.views else ():
                 draft.drop(state)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
+from viewkeeper.algebra.inner_names import shown
 from viewkeeper.draft import Draft
 from viewkeeper.errors import InvalidOption, NotFound
 from viewkeeper.publish import publish
@@ -34,7 +35,7 @@ def compact(work: Workspace, names: Iterable[str]) -> int:
 
 def _relations(entry: Entry, names: tuple[str, ...]) -> list[str]:
     found = []
-    for name in names or (*entry.catalog.tables, *entry.catalog.views):
+    for name in names or map(shown, (*entry.catalog.tables, *entry.catalog.views)):
         known = entry.catalog.spelled(name)
         if known is None:
             raise NotFound(f"There is no table or view named {name}.", table=name)

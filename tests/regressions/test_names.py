@@ -51,7 +51,7 @@ def test_in_as_a_value_is_maintained(warehouse: vk.Warehouse) -> None:
             "tested": f"SELECT k, x, {IN_VALUES[0]} AS i FROM t",
             "negated": f"SELECT k, x, {IN_VALUES[1]} AS n FROM t",
             "pairs": f"SELECT k, x, {IN_VALUES[5]} AS n FROM t",
-            "summed": "SELECT k, SUM(CASE WHEN x IN (SELECT y FROM s) THEN 1 ELSE 0 END) AS n FROM t GROUP BY k",
+            "summed": f"SELECT k, SUM(CASE WHEN {IN_VALUES[0]} THEN 1 ELSE 0 END) AS n FROM t GROUP BY k",
         }
     )
     beside.after(
@@ -76,7 +76,10 @@ def closure(edges: set[tuple[int, int]]) -> dict[str, set[tuple[int, int]]]:
 EVEN = "SELECT odd.a, e.b FROM odd JOIN e ON odd.b = e.a"
 ODD = "SELECT even.a, e.b FROM even JOIN e ON even.b = e.a"
 RECURSIVE = {
-    "mutual": (f"WITH RECURSIVE even AS ({EVEN}), odd AS (SELECT * FROM e UNION {ODD}) SELECT a, b FROM even", "even"),
+    "mutual": (
+        f"WITH RECURSIVE even AS ({EVEN}), odd AS (SELECT * FROM e UNION {ODD}) SELECT a, b FROM even",
+        "even",
+    ),
     "named_by_a_star": (
         "WITH RECURSIVE p AS (SELECT * FROM q UNION SELECT * FROM e),"
         " q AS (SELECT p.a, e.b FROM p JOIN e ON p.b = e.a UNION SELECT * FROM p) SELECT * FROM q",
@@ -156,3 +159,95 @@ def test_literals_and_calls_mean_in_a_plan_what_they_mean_in_the_text(warehouse:
     report = beside.after(r"INSERT INTO t VALUES (1, 'a1'), (2, r'b\d'), (3, 'it\'s'), (4, 'x\ny' 'z')")
     assert [entry.strategy for entry in report] == ["counting"]
     beside.after(r"DELETE FROM t WHERE s = r'b\d'", "UPDATE t SET s = to_char(k, '99') WHERE k = 3")
+
+
+SIDES = ("", "LEFT", "RIGHT", "FULL")
+USING = [
+    "SELECT c.*, amt FROM c {} JOIN o USING (ID)",
+    "SELECT o.*, n FROM c {} JOIN o USING (id)",
+    "SELECT * FROM c {} JOIN o USING (id)",
+    "SELECT c.id AS ci, o.id AS oi, id, n, amt FROM c {} JOIN o USING (id)",
+]
+USED_AGAIN = {
+    "three": "SELECT c.*, o.amt, d.w FROM c FULL JOIN o USING (id) LEFT JOIN d USING (id)",
+    "other_keys": "SELECT c.*, d.w FROM c RIGHT JOIN o USING (id) JOIN d USING (n)",
+    "natural": "SELECT o.*, c.n FROM c NATURAL JOIN o",
+    "semi": "SELECT * FROM o LEFT SEMI JOIN c USING (id)",
+    "anti": "SELECT o.* FROM o LEFT ANTI JOIN c USING (id)",
+}
+
+
+def test_stars_beside_using_show_the_columns_that_spark_shows(warehouse: vk.Warehouse) -> None:
+    beside = Beside(
+        warehouse,
+        "CREATE TABLE c (n STRING, id INT)",
+        "CREATE TABLE o (oid INT, id INT, amt INT)",
+        "CREATE TABLE d (w INT, id INT, n STRING)",
+        "INSERT INTO c VALUES ('a', 1), ('b', 2), ('z', NULL)",
+        "INSERT INTO o VALUES (10, 1, 5), (11, 3, 6), (12, NULL, 7)",
+        "INSERT INTO d VALUES (1, 3, 'a'), (2, 2, 'b')",
+    )
+    texts = [text.format(side) for text in USING for side in SIDES]
+    beside.define({f"using{number}": text for number, text in enumerate(texts)}, policy="full")
+    beside.define(USED_AGAIN)
+    beside.after("DELETE FROM c WHERE id = 1", "UPDATE o SET id = 2 WHERE oid = 11")
+
+
+ODD_COLUMNS = (
+    "`a b` INT, `x.y` INT, `c``d` INT, `größe` INT, `avg(x)` INT, `SELECT` INT, `__count` INT, `_qaq` INT"
+)
+ODD_VIEWS = {
+    "all of it": "SELECT * FROM `my ta.ble`",
+    "sales": "SELECT `a b`, MIN(`x.y`) AS `min of x.y`, avg(`größe`), count(*), `avg(x)`"
+    " FROM `my ta.ble` GROUP BY `a b`, `avg(x)`",
+    "__v": "SELECT `a b` + 1, -`x.y`, `__count`, 'text' FROM `my ta.ble` AS `__outer`"
+    " WHERE EXISTS (SELECT 1 FROM sales__groups WHERE k = `__outer`.`a b`)",
+    "v.4": "SELECT `_qaq`, SUM(`__count`) AS `__rows`, MIN(`__count`) AS `__count` FROM `my ta.ble`"
+    " GROUP BY `_qaq`",
+    "sales__groups__delta": "SELECT k, MIN(x) AS m FROM sales__groups GROUP BY k",
+    "分組": "SELECT `c``d`, COUNT(DISTINCT `SELECT`) FROM `my ta.ble` GROUP BY 1",
+}
+
+
+def test_names_are_as_spark_lets_them_be(warehouse: vk.Warehouse) -> None:
+    beside = Beside(
+        warehouse, f"CREATE TABLE `my ta.ble` ({ODD_COLUMNS})", "CREATE TABLE sales__groups (k INT, x INT)"
+    )
+    beside.define(ODD_VIEWS)
+    warehouse.create_view("above", "SELECT `avg(größe)`, `min of x.y` FROM `SALES` WHERE `count(1)` > 0")
+    with warehouse.transaction() as t:
+        t.insert("MY ta.ble", [{"a b": 1, "x.y": 0, "__count": 5}, {"A B": 9, "x.y": 0, "__count": 5}][:1])
+        t.insert("sales__groups", [(1, 2), (1, 3), (2, 4)])
+    beside.after("INSERT INTO `my ta.ble` VALUES (1, 2, 3, 4, 5, 6, 7, 8), (1, 3, 4, 5, 6, 7, 8, 9)")
+    report = beside.after(
+        "DELETE FROM `my ta.ble` WHERE `x.y` = 0",
+        "UPDATE `my ta.ble` SET `avg(x)` = 9, `c``d` = `__count` WHERE `__count` = 8",
+        "DELETE FROM sales__groups WHERE x = 2",
+    )
+    assert {entry.view for entry in report} == {*ODD_VIEWS, "above"}
+    warehouse.compact()
+    beside.check()
+    assert bag(warehouse.table("above")) == bag(warehouse.sql("SELECT `avg(größe)`, `min of x.y` FROM sales"))
+    assert warehouse.changes("v.4", since=1).columns[:3] == ["change", "old__qaq", "new__qaq"]
+    with pytest.raises(vk.ViewkeeperError, match=r"my ta\.ble cannot be dropped"):
+        warehouse.sql("DROP TABLE `my ta.ble`")
+
+
+def test_a_key_may_have_any_name(warehouse: vk.Warehouse) -> None:
+    warehouse.create_table("`t`", [{"the id": 1, "v.w": 2}, {"the id": 2, "v.w": 3}], key=["the id"])
+    beside = Beside(
+        warehouse, "CREATE TABLE `s/t` (`fk id` INT, FOREIGN KEY (`fk id`) REFERENCES ```t``` (`the id`))"
+    )
+    beside.define({"joined": "SELECT * FROM ```t``` JOIN `s/t` ON `the id` = `fk id`"})
+    with warehouse.transaction() as t:
+        t.update("`t`", [{"the id": 1, "v.w": 7}])
+        t.insert("s/t", [(1,), (2,)])
+    beside.after()
+    with pytest.raises(vk.ViewkeeperError, match="'the id': 2"):
+        warehouse.sql("INSERT INTO ```t``` VALUES (2, 2)")
+    with pytest.raises(vk.ViewkeeperError, match="fk id"):
+        warehouse.sql("INSERT INTO `s/t` VALUES (5)")
+    with warehouse.transaction() as t:
+        t.delete("s/t", [(2,)])
+        t.delete("`t`", [{"the id": 2}])
+    beside.after()

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from viewkeeper.algebra.build import is_empty
+from viewkeeper.algebra.inner_names import inner_column
 from viewkeeper.algebra.relations import Reference, Relation, Scan, State
 from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.algebra.walk import rewrite
@@ -109,7 +110,7 @@ class Execution:
         runs once; caching such frames was measured to cost more (docs/findings.md)."""
         plan = asking(self, rewrite(plan, self._own_part) if self.held else plan)
         leaves = leaf_frames(self, plan)
-        prefix = f"__shared{len(self.frames)}_"
+        prefix = f"__shared__{len(self.frames)}_"
         small, cut = sent(plan, self._known()), cuts(plan)
         steps, rest = shared(plan, lambda number: f"{prefix}{number}", small | cut)
         for step in steps:
@@ -388,7 +389,9 @@ class Execution:
             source = Reader(self.engine).rows(self.draft.relations[name])
             frames[used] = Reader(self.engine).visible(self.draft.relations[name])
             self.rows_read += source.rows
-        return self.engine.text(spliced(sql, slot), frames)
+        frame = self.engine.text(spliced(sql, slot), frames)
+        inner = [inner_column(name) for name in frame.columns]
+        return frame if inner == frame.columns else frame.toDF(*inner)
 
     def _forget(self, relation: str) -> None:
         """A relation that was written to must be opened anew."""

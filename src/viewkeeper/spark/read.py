@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 
 from viewkeeper.algebra.build import matching, restricted_to
 from viewkeeper.algebra.counts import weighted
+from viewkeeper.algebra.inner_names import shown
 from viewkeeper.algebra.relations import Distinct, Negate, Reference, Relation, UnionAll
 from viewkeeper.algebra.schema import COUNT, Column, is_hidden
 from viewkeeper.spark.engine import ONE_TASK, Engine, counted
@@ -50,7 +51,7 @@ class Reader:
         """What a user sees: the merged rows, without the engine's own columns."""
         frame = self.rows(state).frame
         hidden = [name for name in frame.columns if is_hidden(name)]
-        return frame.drop(*hidden) if hidden else frame
+        return with_shown(frame.drop(*hidden) if hidden else frame)
 
     def rows(
         self, state: RelationState, ranges: Ranges | None = None, needed: frozenset[str] | None = None
@@ -251,6 +252,12 @@ class Reader:
         wanted = [file for file in files if not ranges or overlaps(file, ranges)]
         frame = self.engine.files(state.folder, wanted, columns)
         return Source(frame, sum(file.rows for file in wanted))
+
+
+def with_shown(frame: DataFrame) -> DataFrame:
+    """The frame with its columns under the user's names."""
+    names = [shown(name) for name in frame.columns]
+    return frame if names == frame.columns else frame.toDF(*names)
 
 
 def _continues(old: RelationState, new: RelationState, layers: tuple[Layer, ...]) -> bool:

@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 from viewkeeper import errors
 from viewkeeper.algebra.build import union_all
 from viewkeeper.algebra.counts import weighted
+from viewkeeper.algebra.inner_names import inner_column, shown
 from viewkeeper.algebra.relations import Reference, Relation
 from viewkeeper.algebra.schema import COUNT, TableSchema
 from viewkeeper.catalog import Catalog
@@ -146,7 +147,7 @@ class Stage:
 
     def _stage_delete(self, staged: Staged, frame: DataFrame, rows: int | None) -> None:
         schema = staged.schema
-        names = {name.lower() for name in frame.columns}
+        names = {inner_column(name).lower() for name in frame.columns}
         staged.only_inserts = False
         if schema.key and names == {name.lower() for name in schema.key}:
             keys = fitted(frame, [schema.column(name) for name in schema.key], schema.name).distinct()
@@ -169,7 +170,7 @@ class Stage:
 
     def _stage_update(self, staged: Staged, frame: DataFrame, rows: int | None) -> None:
         schema = staged.schema
-        given = {name.lower() for name in frame.columns}
+        given = {inner_column(name).lower() for name in frame.columns}
         missing = [name for name in schema.key if name.lower() not in given]
         if not schema.key or missing:
             raise errors.InvalidChange(
@@ -238,7 +239,7 @@ class Stage:
             found.setdefault(number, []).append(row)
         for number, check in enumerate(asked):
             if number in found and check.kind != rules.COPIES_LEFT:
-                raise _error(check, [json.loads(row) for row in found[number]])
+                raise _error(check, [_shown(json.loads(row)) for row in found[number]])
         return {asked[number].table for number in found}
 
     def _net(self, staged: Staged) -> Relation:
@@ -305,7 +306,7 @@ def _looks_like_keys(data: Any, schema: TableSchema) -> bool:
         return False
     first = data[0]
     if isinstance(first, dict):
-        return {name.lower() for name in first} == {name.lower() for name in schema.key}
+        return {inner_column(name).lower() for name in first} == {name.lower() for name in schema.key}
     width = len(first) if isinstance(first, (tuple, list)) else 1
     return width == len(schema.key) != len(schema.columns)
 
@@ -323,6 +324,10 @@ def _ranges(files: Sequence[DataFile], columns: Sequence[str]) -> dict[str, tupl
         if known and len(known) == len(pairs):
             found[name] = (min(low for low, _ in known), max(high for _, high in known))
     return found
+
+
+def _shown(row: dict[str, Any]) -> dict[str, Any]:
+    return {shown(name): value for name, value in row.items()}
 
 
 def _error(check: rules.Check, rows: list[dict[str, Any]]) -> errors.InvalidChange:

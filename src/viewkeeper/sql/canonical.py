@@ -1,4 +1,4 @@
-"""One form for what Spark knows under several names or forms, or that would be written back wrongly.
+r"""One form for what Spark knows under several names or forms, or that would be written back wrongly.
 
 every(x)                                     → bool_and(x)
 percentile_cont(p) WITHIN GROUP (ORDER BY x) → percentile(x, p)

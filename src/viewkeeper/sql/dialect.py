@@ -1,7 +1,7 @@
-"""The dialect that users' text is read in: Spark's, with functions kept by name where sqlglot would change them.
+"""The dialect that users' text is read in: Spark's, with functions kept by name that sqlglot would change.
 
-sqlglot reads `log10(x)` as LOG(10, x), which differs in the last digit, and `to_char(x, f)` so that its format
-is lost. A call that is read under its own name is written as it was.
+sqlglot reads `log10(x)` as LOG(10, x), which differs in the last digit, and `to_char(x, f)` so that its
+format is lost. A call that is read under its own name is written as it was.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class _Parser(SparkParser):
     FUNCTIONS: ClassVar = {n: build for n, build in SparkParser.FUNCTIONS.items() if n not in _BY_NAME}
 
 
-class ViewkeeperSpark(Spark):
+class ViewkeeperSpark(Spark):  # type: ignore[misc]
     """Spark SQL as users write it."""
 
     Parser = _Parser

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from viewkeeper.algebra.build import named_like
+from viewkeeper.algebra.inner_names import inner_relation
 from viewkeeper.algebra.relations import (
     Definition,
     Distinct,
@@ -27,7 +28,7 @@ from viewkeeper.algebra.relations import (
     UnionAll,
 )
 from viewkeeper.algebra.walk import children, nodes
-from viewkeeper.errors import InvalidSQL, UnknownColumn
+from viewkeeper.errors import InvalidSQL, UnknownColumn, UnknownTable
 from viewkeeper.sql.block import Domain
 from viewkeeper.sql.context import Answer, Context
 from viewkeeper.sql.scope import Untranslatable
@@ -206,7 +207,17 @@ def _header(context: Context, cte: exp.CTE) -> _Header:
 
     visible = _written_names(cte) or translate(context.inside(None), _branches(cte.this)[0]).names
     columns = tuple(context.fresh(name) for name in visible)
-    return _Header(cte.alias, Answer(Reference(cte.alias, columns), visible, columns))
+    name = _own_name(context, cte.alias)
+    return _Header(name, Answer(Reference(name, columns), visible, columns))
+
+
+def _own_name(context: Context, alias: str) -> str:
+    """What a recursive definition is called inside: never as a table is that it hides."""
+    name = inner_relation(alias)
+    try:
+        return f"{name}__own" if context.catalog.schema(alias).name else name
+    except UnknownTable:
+        return name
 
 
 def _definition(context: Context, cte: exp.CTE, header: _Header, sets: bool) -> Definition:

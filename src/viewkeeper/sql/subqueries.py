@@ -24,7 +24,7 @@ from viewkeeper.algebra.relations import Aggregate, JoinKind, Project, Relation
 from viewkeeper.sql.aggregates import is_aggregate_call
 from viewkeeper.sql.block import Block, domain_of, join_condition, trial_domain
 from viewkeeper.sql.context import Answer, Context
-from viewkeeper.sql.resolve import OUTER, is_in_query, is_not_in_query, outside_subqueries, top_down
+from viewkeeper.sql.resolve import OuterColumn, is_in_query, is_not_in_query, outside_subqueries, top_down
 from viewkeeper.sql.scope import NeedsDomain, Untranslatable
 
 _DERIVED = "__rows"
@@ -230,8 +230,6 @@ def _outer(expr: Scalar) -> Scalar:
     """Plan columns marked as such, so that no inner name can capture them."""
 
     def mark(node: exp.Expr) -> exp.Expr:
-        if isinstance(node, exp.Column):
-            return exp.Column(this=node.this.copy(), table=exp.to_identifier(OUTER))
-        return node
+        return OuterColumn(this=node.this.copy()) if isinstance(node, exp.Column) else node
 
     return expr.transform(mark)
