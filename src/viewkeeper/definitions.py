@@ -18,6 +18,7 @@ from viewkeeper.errors import (
     InvalidSQL,
     NotFound,
     UnknownColumn,
+    WrongType,
 )
 from viewkeeper.lattices import extensions
 from viewkeeper.maintenance.counting import redefined
@@ -29,6 +30,7 @@ from viewkeeper.publish import publish
 from viewkeeper.refresh import refresh_views
 from viewkeeper.spark.analysis import analysed_columns, stored_columns
 from viewkeeper.spark.load import loaded_table
+from viewkeeper.spark.maps import has_map_inside
 from viewkeeper.spark.relations import new_relation
 from viewkeeper.sql.splice import tables_read
 from viewkeeper.storage.commits import Entry
@@ -81,6 +83,7 @@ def _checked_schema(schema: TableSchema, catalog: Catalog) -> TableSchema:
                 "Refer to the primary key.",
                 table=schema.name,
             )
+    _must_be_comparable(schema, own)
     not_null = {name.lower() for name in own}
     columns = tuple(
         replace(c, nullable=c.nullable and c.name.lower() not in not_null) for c in schema.columns
@@ -94,6 +97,20 @@ def _checked_schema(schema: TableSchema, catalog: Catalog) -> TableSchema:
         for r, target in zip(schema.foreign_keys, targets, strict=True)
     )
     return replace(schema, columns=columns, key=own, foreign_keys=references)
+
+
+def _must_be_comparable(schema: TableSchema, key: Sequence[str]) -> None:
+    """Rows are found by their values: a map can be one, but not a part of one, nor of a key."""
+    for column in schema.columns:
+        in_key = "map<" in column.type and column.name in key
+        if in_key or has_map_inside(column.type):
+            raise WrongType(
+                f"The column {column.name} of {schema.name} cannot be {column.type}.",
+                "A map is part of the primary key." if in_key else "It has maps inside of it.",
+                "Spark cannot compare maps. Store the entries instead: map_entries(m).",
+                table=schema.name,
+                columns=[column.name],
+            )
 
 
 def _target(named: TableSchema, key: ForeignKey, own: TableSchema, catalog: Catalog) -> TableSchema:

@@ -216,7 +216,7 @@ def test_names_are_as_spark_lets_them_be(warehouse: vk.Warehouse) -> None:
     beside.define(ODD_VIEWS)
     warehouse.create_view("above", "SELECT `avg(größe)`, `min of x.y` FROM `SALES` WHERE `count(1)` > 0")
     with warehouse.transaction() as t:
-        t.insert("MY ta.ble", [{"a b": 1, "x.y": 0, "__count": 5}, {"A B": 9, "x.y": 0, "__count": 5}][:1])
+        t.insert("MY ta.ble", [{"A B": 1, "x.y": 0, "__count": 5}, {"A B": 9, "x.y": 0, "__count": 5}])
         t.insert("sales__groups", [(1, 2), (1, 3), (2, 4)])
     beside.after("INSERT INTO `my ta.ble` VALUES (1, 2, 3, 4, 5, 6, 7, 8), (1, 3, 4, 5, 6, 7, 8, 9)")
     report = beside.after(
@@ -228,7 +228,11 @@ def test_names_are_as_spark_lets_them_be(warehouse: vk.Warehouse) -> None:
     warehouse.compact()
     beside.check()
     assert bag(warehouse.table("above")) == bag(warehouse.sql("SELECT `avg(größe)`, `min of x.y` FROM sales"))
-    assert warehouse.changes("v.4", since=1).columns[:3] == ["change", "old__qaq", "new__qaq"]
+    assert warehouse.changes("v.4", since=warehouse.version - 1).columns[:3] == [
+        "change",
+        "old__qaq",
+        "new__qaq",
+    ]
     with pytest.raises(vk.ViewkeeperError, match=r"my ta\.ble cannot be dropped"):
         warehouse.sql("DROP TABLE `my ta.ble`")
 
