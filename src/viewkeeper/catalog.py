@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any
 
+from viewkeeper.algebra.inner_names import shown
 from viewkeeper.algebra.schema import Column, ForeignKey, TableSchema, is_hidden
 from viewkeeper.errors import UnknownTable
 
@@ -101,15 +102,15 @@ class ViewDefinition:
 
 @dataclass(frozen=True)
 class Catalog:
-    """Tables and views by name; names compare without regard to case, as Spark's do."""
+    """Tables and views by their inner names; users' names compare without regard to case, as Spark's do."""
 
     tables: Mapping[str, TableSchema] = field(default_factory=dict)
     views: Mapping[str, ViewDefinition] = field(default_factory=dict)
 
     def spelled(self, name: str) -> str | None:
-        """The name as it was declared, or None."""
+        """What the table or view of the user's name is called inside, or None."""
         for known in (*self.tables, *self.views):
-            if known.lower() == name.lower():
+            if shown(known).lower() == name.lower():
                 return known
         return None
 
@@ -118,10 +119,14 @@ class Catalog:
         known = self.spelled(name)
         if known is None:
             raise UnknownTable(f"There is no table or view named {name}.", hint=self._hint(name), table=name)
-        return self.tables[known] if known in self.tables else _visible(self.views[known].schema)
+        return self.stored(known)
+
+    def stored(self, name: str) -> TableSchema:
+        """The columns of the table or view that has this name inside."""
+        return self.tables[name] if name in self.tables else _visible(self.views[name].schema)
 
     def _hint(self, name: str) -> str:
-        names = sorted((*self.tables, *self.views))
+        names = sorted(map(shown, (*self.tables, *self.views)))
         close = get_close_matches(name, names, n=1, cutoff=0.6)
         if close:
             return f"Did you mean {close[0]}?"

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from viewkeeper.algebra.schema import Column, TableSchema, is_hidden
+from viewkeeper.algebra.inner_names import inner_relation, shown
+from viewkeeper.algebra.schema import Column, ForeignKey, TableSchema, is_hidden
 from viewkeeper.catalog import REFRESH_MODES, Catalog, ViewDefinition
 from viewkeeper.draft import Draft, propagated_name
 from viewkeeper.errors import (
@@ -17,17 +18,19 @@ from viewkeeper.errors import (
     InvalidSQL,
     NotFound,
     UnknownColumn,
+    WrongType,
 )
 from viewkeeper.lattices import extensions
 from viewkeeper.maintenance.counting import redefined
 from viewkeeper.maintenance.id_diffs import Caching
 from viewkeeper.maintenance.strategy import View
-from viewkeeper.names import checked_columns, checked_relation
+from viewkeeper.names import checked, checked_columns, inner_schema
 from viewkeeper.planning.planner import POLICIES
 from viewkeeper.publish import publish
 from viewkeeper.refresh import refresh_views
 from viewkeeper.spark.analysis import analysed_columns, stored_columns
 from viewkeeper.spark.load import loaded_table
+from viewkeeper.spark.maps import has_map_inside
 from viewkeeper.spark.relations import new_relation
 from viewkeeper.sql.splice import tables_read
 from viewkeeper.storage.commits import Entry
@@ -48,11 +51,12 @@ def create_table(
     work: Workspace, schema: TableSchema | str, rows: Any = None, key: Sequence[str] = (), check: bool = True
 ) -> int:
     """A table, empty or filled from rows; a name alone takes its columns from the rows."""
-    name = checked_relation(schema if isinstance(schema, str) else schema.name, "table")
+    wanted = checked(schema if isinstance(schema, str) else schema.name, "table")
+    name = inner_relation(wanted)
 
     def build(base: Entry) -> Draft:
-        must_be_free(base.catalog, name)
-        draft = Draft(base, f"create table {name}")
+        must_be_free(base.catalog, wanted)
+        draft = Draft(base, f"create table {wanted}")
         loaded = loaded_table(work.engine, draft, schema, rows, tuple(key), check, _checked_schema)
         draft.catalog = draft.catalog.with_table(loaded.schema)
         draft.put(name, loaded.state)
@@ -66,9 +70,10 @@ def _checked_schema(schema: TableSchema, catalog: Catalog) -> TableSchema:
     if not schema.columns:
         raise InvalidSQL(f"The table {schema.name} has no columns.", hint="Give it at least one.")
     checked_columns(schema.names, schema.name)
+    named, schema = schema, inner_schema(schema)
     own = tuple(_column(schema, name).name for name in schema.key)
-    for reference in schema.foreign_keys:
-        target = schema if reference.table.lower() == schema.name.lower() else catalog.schema(reference.table)
+    targets = [_target(named, reference, schema, catalog) for reference in named.foreign_keys]
+    for reference, target in zip(schema.foreign_keys, targets, strict=True):
         for column in reference.columns:
             _column(schema, column)
         if {c.lower() for c in reference.referenced} != {c.lower() for c in target.key}:
@@ -78,6 +83,7 @@ def _checked_schema(schema: TableSchema, catalog: Catalog) -> TableSchema:
                 "Refer to the primary key.",
                 table=schema.name,
             )
+    _must_be_comparable(schema, own)
     not_null = {name.lower() for name in own}
     columns = tuple(
         replace(c, nullable=c.nullable and c.name.lower() not in not_null) for c in schema.columns
@@ -85,12 +91,31 @@ def _checked_schema(schema: TableSchema, catalog: Catalog) -> TableSchema:
     references = tuple(
         replace(
             r,
-            table=catalog.spelled(r.table) or schema.name,
+            table=target.name,
             columns=tuple(_column(schema, c).name for c in r.columns),
         )
-        for r in schema.foreign_keys
+        for r, target in zip(schema.foreign_keys, targets, strict=True)
     )
     return replace(schema, columns=columns, key=own, foreign_keys=references)
+
+
+def _must_be_comparable(schema: TableSchema, key: Sequence[str]) -> None:
+    """Rows are found by their values: a map can be one, but not a part of one, nor of a key."""
+    for column in schema.columns:
+        in_key = "map<" in column.type and column.name in key
+        if in_key or has_map_inside(column.type):
+            raise WrongType(
+                f"The column {column.name} of {schema.name} cannot be {column.type}.",
+                "A map is part of the primary key." if in_key else "It has maps inside of it.",
+                "Spark cannot compare maps. Store the entries instead: map_entries(m).",
+                table=schema.name,
+                columns=[column.name],
+            )
+
+
+def _target(named: TableSchema, key: ForeignKey, own: TableSchema, catalog: Catalog) -> TableSchema:
+    """The table that a foreign key, in the user's names, refers to."""
+    return own if key.table.lower() == named.name.lower() else catalog.schema(key.table)
 
 
 def _column(schema: TableSchema, name: str) -> Column:
@@ -115,7 +140,7 @@ def create_view(
     properties: Sequence[tuple[str, str]] = (),
 ) -> int:
     """A materialized view, filled at once unless `populate` is false."""
-    checked_relation(name, "view")
+    checked(name, "view")
     _must_be_one_of("refresh", refresh, REFRESH_MODES)
     _must_be_one_of("policy", policy, POLICIES)
     checked_properties(properties)
@@ -123,10 +148,11 @@ def create_view(
     def build(base: Entry) -> Draft:
         must_be_free(base.catalog, name)
         draft = Draft(base, f"create view {name}")
-        bare = ViewDefinition(name, sql, (), (), refresh, policy, properties=tuple(properties))
+        own = inner_relation(name)
+        bare = ViewDefinition(own, sql, (), (), refresh, policy, properties=tuple(properties))
         define(work, draft, replace(bare, settings=work.settings))
         if populate:
-            reports = refresh_views(work, draft, [name], policy=None)
+            reports = refresh_views(work, draft, [own], policy=None)
             draft.report["views"] = [report.to_dict() for report in reports]
         return draft
 
@@ -138,7 +164,7 @@ def alter_view(work: Workspace, name: str, sql: str) -> int:
 
     def build(base: Entry) -> Draft | None:
         known = view_named(base.catalog, name)
-        draft = Draft(base, f"alter view {known.name}")
+        draft = Draft(base, f"alter view {shown(known.name)}")
         _must_not_read_itself(base.catalog, known.name, sql)
         bare = replace(known, sql=sql, language="sql", predicates=(), hidden=(), settings=work.settings)
         redefine(work, draft, known, bare)
@@ -212,7 +238,7 @@ def drop(work: Workspace, name: str, cascade: bool = False, missing_ok: bool = F
                 table=known,
             )
         _must_not_be_referenced(base.catalog, known)
-        draft = Draft(base, f"drop {known}")
+        draft = Draft(base, f"drop {shown(known)}")
         for one in doomed:
             for state in base.catalog.views[one].state if one in base.catalog.views else ():
                 draft.drop(state)

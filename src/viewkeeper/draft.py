@@ -18,7 +18,7 @@ seen. Every entry repeats it. What changed since a version before it is found by
 
 def propagated_name(view: str) -> str:
     """The relation that holds the next state of a view, propagated and not yet published."""
-    return f"__propagated_{view}"
+    return f"__propagated__{view}"
 
 
 @dataclass

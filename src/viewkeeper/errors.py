@@ -6,7 +6,7 @@
     │   ├── UnknownColumn          a column that no relation in scope has
     │   ├── AmbiguousColumn        a column that several relations in scope have
     │   ├── NotDeterministic       a query whose answer is not a function of its tables
-    │   ├── InvalidName            reserved, or not a plain identifier
+    │   ├── InvalidName            empty, too long, or with a qualifier
     │   └── Unsupported            valid SQL that this statement does not take
     ├── InvalidDatalog             a program that cannot be accepted; points at line and column
     ├── InvalidOption              an option or property with a value that it cannot have
@@ -33,6 +33,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from viewkeeper.algebra.inner_names import shown, with_shown_names
+
 
 class ViewkeeperError(Exception):
     """Base class. Fields that apply are set: `view`, `table`, `columns`, `rows`, `code`."""
@@ -49,9 +51,10 @@ class ViewkeeperError(Exception):
         rows: Sequence[Any] = (),
         code: str | None = None,
     ) -> None:
+        what, detail, hint = (with_shown_names(part) for part in (what, detail, hint))
         self.what, self.detail, self.hint = what, detail, hint
-        self.view, self.table = view, table
-        self.columns, self.rows = tuple(columns), tuple(rows)
+        self.view, self.table = (None if name is None else shown(name) for name in (view, table))
+        self.columns, self.rows = tuple(map(shown, columns)), tuple(rows)
         self.code = code
         super().__init__("\n".join(part for part in (what, detail, hint) if part))
 
@@ -77,7 +80,7 @@ class NotDeterministic(InvalidSQL):
 
 
 class InvalidName(InvalidSQL):
-    """A name that is reserved or not a plain identifier."""
+    """A name that is empty or too long, or that has a qualifier."""
 
 
 class Unsupported(InvalidSQL):

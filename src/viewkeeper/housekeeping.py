@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 
+from viewkeeper.algebra.inner_names import shown
 from viewkeeper.catalog import ViewDefinition
 from viewkeeper.draft import Draft
 from viewkeeper.errors import InvalidOption, NotFound
@@ -44,7 +45,7 @@ def _view_of(entry: Entry, relation: str) -> ViewDefinition | None:
 
 def _relations(entry: Entry, names: tuple[str, ...]) -> list[str]:
     found = []
-    for name in names or (*entry.catalog.tables, *entry.catalog.views):
+    for name in names or map(shown, (*entry.catalog.tables, *entry.catalog.views)):
         known = entry.catalog.spelled(name)
         if known is None:
             raise NotFound(f"There is no table or view named {name}.", table=name)

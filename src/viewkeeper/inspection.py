@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from viewkeeper.algebra.counts import plain
+from viewkeeper.algebra.inner_names import shown
 from viewkeeper.batches import batch_of, inputs_seen, last_details, storage_of
 from viewkeeper.catalog import Catalog, ViewDefinition
 from viewkeeper.definitions import view_named
@@ -126,9 +127,8 @@ def _commits_behind(entry: Entry, view: ViewDefinition) -> int:
 def _status(
     name: str, kind: str, version: int | None, stale: bool, commits: int, rows: int, state: RelationState
 ) -> Status:
-    return Status(
-        name, kind, version, stale, commits, rows, state.main_rows, len(state.overlay), state.overlay_rows
-    )
+    layers = (len(state.overlay), state.overlay_rows)
+    return Status(shown(name), kind, version, stale, commits, rows, state.main_rows, *layers)
 
 
 def history(work: Workspace, name: str) -> list[HistoryEntry]:
@@ -138,7 +138,7 @@ def history(work: Workspace, name: str) -> list[HistoryEntry]:
     for version in work.log.versions():
         entry = work.log.entry(version)
         report = entry.report_on(view)
-        if report or entry.operation.endswith(f"view {view}"):
+        if report or entry.operation.endswith(f"view {shown(view)}"):
             found.append(HistoryEntry(version, entry.written, entry.operation, report or {}))
     return found
 
@@ -154,7 +154,7 @@ def verify(work: Workspace, name: str) -> Verification:
     with work.under(view), work.engine.keeping():
         found: Difference = compare(work.engine, stored, _recomputed(work, past, view))
     work.progress("verify", view.name, 1, 1)
-    return Verification(view.name, found.only_left, found.only_right, found.tolerance)
+    return Verification(shown(view.name), found.only_left, found.only_right, found.tolerance)
 
 
 def _recomputed(work: Workspace, past: Draft, definition: ViewDefinition) -> DataFrame:
@@ -219,7 +219,7 @@ def _last_report(work: Workspace, definition: ViewDefinition) -> Mapping[str, An
     """The report of the last refresh that did something to a view, among the versions that are retained."""
     if definition.published is None:
         return None
-    for entry in reversed(history(work, definition.name)):
+    for entry in reversed(history(work, shown(definition.name))):
         if entry.report and entry.report["strategy"] != "none":
             return entry.report
     return None

@@ -121,7 +121,7 @@ class Deltas:
 
 def delta_of(view: str) -> str:
     """The name of a view's summary-delta in the scripts of its children."""
-    return f"__sd_{view}"
+    return f"__sd__{view}"
 
 
 def supply_delta(child: Execution, parent: Execution, name: str, looked: bool) -> None:

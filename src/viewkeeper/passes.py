@@ -26,7 +26,7 @@ def planned_passes(members: Iterable[Member]) -> dict[str, OnePass]:
     for together in _together([member for member in members if may_pass(member)]):
         for views in _few_enough(together):
             if len(views) > 1:
-                one = one_pass(f"__pass_{len(found) + 1}", [member.summary for member in views])
+                one = one_pass(f"__pass__{len(found) + 1}", [member.summary for member in views])
                 found |= {member.view.name: one for member in views}
     return found
 

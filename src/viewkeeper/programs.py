@@ -17,7 +17,7 @@ from viewkeeper.datalog.write import program_text
 from viewkeeper.definitions import checked_properties, define, must_be_free, redefine, with_dependents
 from viewkeeper.draft import Draft
 from viewkeeper.errors import DependencyError, InvalidDatalog
-from viewkeeper.names import checked_relation
+from viewkeeper.names import checked_predicate
 from viewkeeper.publish import publish
 from viewkeeper.refresh import refresh_views
 from viewkeeper.storage.commits import Entry
@@ -37,7 +37,7 @@ def create_program(work: Workspace, text: str, properties: Properties = ()) -> i
     def build(base: Entry) -> Draft:
         draft = Draft(base, f"datalog {', '.join(program.predicates)}")
         for name in program.predicates:
-            must_be_free(base.catalog, checked_relation(name, "view"))
+            must_be_free(base.catalog, checked_predicate(name))
         for predicate in translate(program, base.catalog):
             define(work, draft, replace(_definition(predicate, program, properties), settings=work.settings))
         return _refreshed(work, draft, program.predicates)
@@ -83,7 +83,7 @@ def _redefined(work: Workspace, draft: Draft, program: Program) -> list[str]:
         before = known.get(predicate.name)
         definition = _definition(predicate, program, before.properties if before else ())
         if before is None:
-            must_be_free(draft.catalog, checked_relation(predicate.name, "view"))
+            must_be_free(draft.catalog, checked_predicate(predicate.name))
             define(work, draft, replace(definition, settings=work.settings))
         elif (definition.sql, definition.predicates) != (before.sql, before.predicates):
             redefine(

@@ -27,7 +27,7 @@ from viewkeeper.publish import publish
 from viewkeeper.refresh_family import Family, plan_family
 from viewkeeper.refresh_view import Refresh, was_maintained
 from viewkeeper.relevant import Pending, relevant_batches
-from viewkeeper.report import Reason, Report, ViewReport
+from viewkeeper.report import Reason, Report, ViewReport, in_users_names
 from viewkeeper.side_by_side import workers
 from viewkeeper.spark.relations import fold
 from viewkeeper.storage.commits import Entry
@@ -95,7 +95,8 @@ def _published(
     entry = publish(work.log, build)
     ended = time.perf_counter()
     actions = work.engine.actions - before
-    return Report(tuple(reports), entry.version, actions, computed - started, ended - computed)
+    shown = tuple(map(in_users_names, reports))
+    return Report(shown, entry.version, actions, computed - started, ended - computed)
 
 
 def _has_summary_delta(work: Workspace, draft: Draft, definition: ViewDefinition) -> bool:

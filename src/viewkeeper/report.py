@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, overload
+
+from viewkeeper.algebra.inner_names import shown
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,10 @@ class ViewReport:
 
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "details": dict(self.details)}
+
+
+def in_users_names(report: ViewReport) -> ViewReport:
+    return replace(report, view=shown(report.view))
 
 
 @dataclass(frozen=True)

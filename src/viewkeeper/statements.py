@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, assert_never
 
 from viewkeeper import definitions
+from viewkeeper.algebra.inner_names import inner_column
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.answers import answered
 from viewkeeper.changes import Change
@@ -98,7 +99,7 @@ def _create_table(work: Workspace, statement: CreateTable) -> Result:
     name = statement.schema.name
     schema: TableSchema | str = statement.schema
     if statement.cluster_by:
-        clustering = ("viewkeeper.cluster_by", ", ".join(statement.cluster_by))
+        clustering = ("viewkeeper.cluster_by", ", ".join(map(inner_column, statement.cluster_by)))
         schema = replace(statement.schema, properties=(*statement.schema.properties, clustering))
     rows = None if statement.query is None else query(work, statement.query, work.log.latest())
     if rows is not None and not statement.schema.columns:
@@ -137,7 +138,7 @@ def _change(work: Workspace, statement: Insert | Delete | Update | Merge) -> Res
     catalog = entry.catalog
     queries = change_queries(statement, catalog)
     table = definitions.table_named(catalog, queries.table).name
-    changes, updates = [], _updates(statement, catalog.schema(table))
+    changes, updates = [], _updates(statement, catalog.tables[table])
     for kind, sql in (("delete", queries.deletes), ("insert", queries.inserts)):
         if sql is not None:
             rows, number = _rows_of(work, sql), _number(statement, entry.relations[table])
@@ -162,7 +163,7 @@ def _updates(statement: Insert | Delete | Update | Merge, schema: TableSchema) -
     """The columns that an UPDATE sets, where the rows keep their keys."""
     if not isinstance(statement, Update) or not schema.key:
         return None
-    names = {schema.column(name).name for name, _ in statement.assignments}
+    names = {schema.column(inner_column(name)).name for name, _ in statement.assignments}
     return None if names & {schema.column(name).name for name in schema.key} else tuple(sorted(names))
 
 

@@ -13,6 +13,7 @@ from viewkeeper.algebra.walk import base_tables
 from viewkeeper.catalog import Catalog, ViewDefinition
 from viewkeeper.datalog.parse import parse_program
 from viewkeeper.datalog.translate import translate
+from viewkeeper.errors import Unsupported
 from viewkeeper.maintenance.evaluator import ITERATION_LIMIT
 from viewkeeper.maintenance.id_diffs import Caching, Definition, define
 from viewkeeper.maintenance.id_diffs import Refusal as NoIds
@@ -26,7 +27,8 @@ from viewkeeper.maintenance.lattice.summary import GroupingSets, Summary
 from viewkeeper.maintenance.program import program
 from viewkeeper.maintenance.strategy import Stratum, View
 from viewkeeper.sql import catalog as front_end
-from viewkeeper.sql.parse import ViewQuery, parse_view
+from viewkeeper.sql.parse import ViewQuery, parse_query, parse_view
+from viewkeeper.sql.recursion import recurses_by_union
 from viewkeeper.sql.settings import unread
 from viewkeeper.sql.splice import tables_read
 
@@ -62,7 +64,7 @@ def compiled(definition: ViewDefinition, catalog: Catalog) -> View:
 def _source(definition: ViewDefinition, catalog: Catalog) -> _Source:
     return _Source(
         replace(definition, position=None, published=None, propagated=None),
-        tuple(catalog.schema(name) for name in definition.reads),
+        tuple(catalog.stored(name) for name in definition.reads),
         tuple(_source(catalog.views[name], catalog) for name in definition.above),
     )
 
@@ -186,7 +188,10 @@ def _strata(name: str, relation: Relation | None, by_ids: Definition | NoIds | N
 
 def _query(definition: ViewDefinition, catalog: front_end.Catalog) -> ViewQuery:
     if definition.language != DATALOG:
-        return parse_view(definition.sql, catalog, unread(dict(definition.settings or ()), definition.sql))
+        names = tuple(column.name for column in definition.columns)
+        return parse_view(
+            definition.sql, catalog, names, unread(dict(definition.settings or ()), definition.sql)
+        )
     relation = _derived(definition, catalog)
     return ViewQuery(definition.sql, relation, relation.columns, base_tables(relation))
 
@@ -207,7 +212,14 @@ def is_beyond_spark(definition: ViewDefinition, catalog: Catalog) -> bool:
     """Whether Spark cannot be asked about the text: rules, or recursion with UNION, not UNION ALL."""
     if definition.language == DATALOG:
         return True
-    return "recursive" in definition.sql.lower() and any(
-        stratum.fixpoint is not None and stratum.fixpoint.distinct
-        for stratum in compiled(definition, catalog).strata
-    )
+    if "recursive" not in definition.sql.lower():
+        return False
+    view = compiled(definition, catalog)
+    if view.untranslatable is not None and recurses_by_union(parse_query(definition.sql)):
+        raise Unsupported(
+            f"The recursion by UNION of {view.name} cannot be kept.",
+            f"The reason: {view.untranslatable}.",
+            "Spark takes UNION ALL only, and Viewkeeper UNION where branches are monotone and have names.",
+            view=view.name,
+        )
+    return any(s.fixpoint is not None and s.fixpoint.distinct for s in view.strata)

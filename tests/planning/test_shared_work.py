@@ -116,8 +116,8 @@ BY_MONTH = (
 def test_the_delta_of_a_join_is_computed_once() -> None:
     found = work(a=BY_CUSTOMER, b=BY_DAY)
     [part] = found.parts
-    assert found.sharers("a") == {"__common_1": ["b"]}
-    assert found.sharers("b") == {"__common_1": ["a"]}
+    assert found.sharers("a") == {"__common__1": ["b"]}
+    assert found.sharers("b") == {"__common__1": ["a"]}
     assert {(scan.table, scan.at) for scan in scans(part.plan)} == {
         ("lines", State.DELTA),
         ("orders", State.OLD),
@@ -174,4 +174,4 @@ def test_changes_of_a_keyed_relation_are_looked_up_once() -> None:
 def test_views_share_where_they_begin_at_the_same_state() -> None:
     scripts = {name: script(name, BY_CUSTOMER) for name in ("a", "b", "c")}
     pasts = {"a": {"lines": 0, "orders": 0}, "b": {"lines": 1, "orders": 0}, "c": {"lines": 0, "orders": 0}}
-    assert shared_work(scripts, always, pasts=pasts).users == {"__common_1": ("a", "c")}
+    assert shared_work(scripts, always, pasts=pasts).users == {"__common__1": ("a", "c")}

@@ -65,14 +65,14 @@ def test_one_action_gives_every_view_its_summary_delta(shop: vk.Warehouse) -> No
         "INSERT INTO pos VALUES (1, 1, DATE '2024-01-01', NULL, 2, 5, 1), (NULL, 2, NULL, NULL, 0, 1, 1)"
     )
     shown = shop.explain("by_city")
-    assert any(step.title.startswith("Compute __pass_1 (for by_store, by_city") for step in shown.steps)
+    assert any(step.title.startswith("Compute __pass__1 (for by_store, by_city") for step in shown.steps)
     report = shop.refresh(policy="strict")
     assert {entry.strategy for entry in report} == {"summary-delta"}
     read = {"by_store": 2 + 3 + 2, "firsts": 2 + 2}
     assert {entry.view: entry.rows_read for entry in report} == {**dict.fromkeys(VIEWS, 0), **read}
     for entry in report:
         others = [name for name in VIEWS if name not in (entry.view, "firsts")]
-        assert entry.details["shares"] == ({} if entry.view == "firsts" else {"__pass_1": others})
+        assert entry.details["shares"] == ({} if entry.view == "firsts" else {"__pass__1": others})
         assert entry.details["parent"] is None
         assert shop.history(entry.view)[-1].report["details"]["shares"] == entry.details["shares"]
     verified(shop)
@@ -142,7 +142,7 @@ def test_sales_of_one_day_have_it_as_their_extreme(shop: vk.Warehouse) -> None:
     with shop.transaction() as t:
         t.insert("pos", new)
     report = {entry.view: entry for entry in shop.refresh(policy="strict")}
-    assert report["days"].details["shares"] == {"__pass_1": ["by_store"]}
+    assert report["days"].details["shares"] == {"__pass__1": ["by_store"]}
     assert not report["firsts"].details["shares"]
     verified(shop)
     with shop.transaction() as t:

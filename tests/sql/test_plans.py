@@ -7,7 +7,16 @@ import pytest
 
 from tests.sql.database import CATALOG, database
 from viewkeeper.algebra.counts import plain
-from viewkeeper.algebra.relations import Aggregate, Fixpoint, Join, JoinKind, Relation, Window
+from viewkeeper.algebra.relations import (
+    Aggregate,
+    Distinct,
+    Fixpoint,
+    Join,
+    JoinKind,
+    Project,
+    Relation,
+    Window,
+)
 from viewkeeper.algebra.show import show
 from viewkeeper.algebra.walk import nodes
 from viewkeeper.sql.parse import parse_view
@@ -97,6 +106,26 @@ def test_negation_inside_of_a_recursion_is_kept_as_text() -> None:
     )
     assert view.relation is None
     assert "negated" in (view.untranslatable or "")
+
+
+def test_columns_of_mutual_recursion_may_be_named_by_a_star() -> None:
+    view = parse_view(
+        "WITH RECURSIVE p AS (SELECT * FROM q UNION SELECT * FROM edge),"
+        " q AS (SELECT p.src, edge.dst FROM p JOIN edge ON p.dst = edge.src) SELECT * FROM p",
+        CATALOG,
+    )
+    assert view.columns == ("src", "dst")
+    assert isinstance(view.relation, Project | Fixpoint)
+
+
+def test_what_is_united_below_a_union_all_is_one_operand_of_it() -> None:
+    rel = plan(
+        "WITH RECURSIVE p(x) AS ((SELECT src FROM edge UNION SELECT dst FROM edge)"
+        " UNION ALL SELECT x + 1 FROM p WHERE x < 3) SELECT x FROM p"
+    )
+    [fixpoint] = [node for node in nodes(rel) if isinstance(node, Fixpoint)]
+    assert not fixpoint.distinct
+    assert any(isinstance(node, Distinct) for node in nodes(fixpoint.definitions[0].body))
 
 
 def test_outer_lateral_view_keeps_rows_without_elements() -> None:

@@ -177,10 +177,13 @@ EXISTENCE = [
     "SELECT * FROM r WHERE b = 1 OR a NOT IN (SELECT a FROM s)",
     "SELECT * FROM r WHERE NOT (b = 1 AND a IN (SELECT a FROM s WHERE a IS NOT NULL))",
     "SELECT a, EXISTS (SELECT 1 FROM s WHERE s.a = r.a) AS e FROM r",
-    "SELECT a, a IN (SELECT a FROM s) AS i, a NOT IN (SELECT d FROM s) AS n FROM r",
-    "SELECT a, a IN (SELECT a FROM s WHERE a > 0) AS i FROM r",
-    "SELECT a, a IN (SELECT d FROM s WHERE s.a = r.b) AS i FROM r",
-    "SELECT a, (a, b) IN (SELECT a, d FROM s) AS i FROM r",
+    # As values IN and NOT IN are never NULL in Spark: what SQL leaves open is false.
+    "SELECT a, coalesce(a IN (SELECT a FROM s), false) AS i, coalesce(a NOT IN (SELECT d FROM s), false) AS n"
+    " FROM r",
+    "SELECT a, coalesce(a IN (SELECT a FROM s WHERE a > 0), false) AS i FROM r",
+    "SELECT a, coalesce(a IN (SELECT d FROM s WHERE s.a = r.b), false) AS i FROM r",
+    "SELECT a, coalesce((a, b) IN (SELECT a, d FROM s), false) AS i FROM r",
+    "SELECT a, coalesce(NOT (a IN (SELECT d FROM s) OR b > 1), false) AS i FROM r WHERE b IS NOT NULL",
     "SELECT CASE WHEN EXISTS (SELECT 1 FROM s WHERE s.a = r.a) THEN 'yes' ELSE 'no' END AS e FROM r",
     "SELECT * FROM r WHERE EXISTS (SELECT 1 FROM s WHERE s.a = r.a AND EXISTS (SELECT 1 FROM t"
     " WHERE t.g = s.d))",

@@ -79,7 +79,7 @@ def test_views_with_another_past_compute_their_own(shop: vk.Warehouse) -> None:
     change(shop, 7)
     report = shop.refresh()
     assert report.of("pairs").details["shares"] == {}
-    assert report.of("by_day").details["shares"] == {"__common_1": ["by_part"]}
+    assert report.of("by_day").details["shares"] == {"__common__1": ["by_part"]}
     assert all(shop.verify(name) for name in VIEWS)
 
 
@@ -91,7 +91,7 @@ def test_changes_of_a_view_are_looked_up_once(shop: vk.Warehouse) -> None:
     change(shop, 1)
     report = shop.refresh()
     assert times_read(report, "per_part__delta") == 1
-    assert report.of("days").details["shares"].keys() == {"__common_1", "__common_2"}
+    assert report.of("days").details["shares"].keys() == {"__common__1", "__common__2"}
     assert all(shop.verify(name) for name in ("per_part", "many", "days", "days_again"))
 
 
@@ -99,15 +99,15 @@ def test_explain_tells_what_is_shared(shop: vk.Warehouse) -> None:
     create(shop)
     change(shop, 1)
     shown = shop.explain("by_day")
-    assert shown.shares == {"__common_1": ["pairs", "by_part"]}
-    assert "shares __common_1 with pairs, by_part" in str(shown)
-    assert shown.steps[0].title == "Compute __common_1 (for pairs, by_day, by_part)"
-    assert "__common_1" in shown.steps[-1].sql
-    assert "shares __common_1 with pairs, by_part" in shown._repr_html_()
+    assert shown.shares == {"__common__1": ["pairs", "by_part"]}
+    assert "shares __common__1 with pairs, by_part" in str(shown)
+    assert shown.steps[0].title == "Compute __common__1 (for pairs, by_day, by_part)"
+    assert "__common__1" in shown.steps[-1].sql
+    assert "shares __common__1 with pairs, by_part" in shown._repr_html_()
     shop.refresh()
     after = shop.explain("by_day")
     assert after.shares == {}
-    assert "shares __common_1 with pairs, by_part" in after.last_refresh()
+    assert "shares __common__1 with pairs, by_part" in after.last_refresh()
 
 
 def test_one_failure_leaves_all_as_it_was(shop: vk.Warehouse) -> None:

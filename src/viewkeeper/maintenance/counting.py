@@ -63,7 +63,7 @@ NO_LATTICE = SummaryDeltas()
 
 def sd_name(stratum: str) -> str:
     """The result that holds the summary-delta of a stratum."""
-    return f"__sd_{stratum}"
+    return f"__sd__{stratum}"
 
 
 class Counting:

@@ -182,7 +182,7 @@ def _computes(node: Relation, keyed: frozenset[str]) -> bool:
 
 def _with_part(work: SharedWork, common: _Common) -> SharedWork:
     """The scripts, and the parts found before, over a new part."""
-    name = f"__common_{len(work.parts) + 1}"
+    name = f"__common__{len(work.parts) + 1}"
     users = tuple(dict.fromkeys(view for owner in common.owners for view in work.users.get(owner, (owner,))))
     part = Compute(name, common.plan, f"for {', '.join(users)}", counted=True, shared=True)
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from viewkeeper.algebra.counts import plain
+from viewkeeper.algebra.inner_names import inner_column
 from viewkeeper.algebra.relations import Fixpoint, Relation
-from viewkeeper.algebra.schema import Column, is_hidden
+from viewkeeper.algebra.schema import Column
 from viewkeeper.algebra.walk import scans
 from viewkeeper.draft import Draft
 from viewkeeper.maintenance.levels import LEVEL
 from viewkeeper.maintenance.recompute import stored_plan
 from viewkeeper.maintenance.seminaive import unrolled
 from viewkeeper.maintenance.strategy import Stratum, View
+from viewkeeper.names import shown_columns
 from viewkeeper.spark.engine import Engine, columns_of, slot
 from viewkeeper.sql.render import state_name
 from viewkeeper.sql.splice import spliced, tables_read
@@ -23,9 +25,9 @@ def analysed_columns(engine: Engine, draft: Draft, sql: str) -> tuple[Column, ..
     frames = {}
     for name in tables_read(sql):
         schema = draft.catalog.schema(name)
-        frames[name] = engine.empty([c for c in schema.columns if not is_hidden(c.name)])
+        frames[name] = engine.empty(shown_columns(schema.visible))
     frame = engine.text(spliced(sql, slot), frames)
-    return tuple(_storable(column) for column in columns_of(frame))
+    return tuple(replace(_storable(c), name=inner_column(c.name)) for c in columns_of(frame))
 
 
 def stored_columns(engine: Engine, draft: Draft, stratum: Stratum, view: View) -> tuple[Column, ...]:

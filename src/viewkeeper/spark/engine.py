@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, Row, SparkSession
 
+from viewkeeper.algebra.inner_names import inner_column
 from viewkeeper.algebra.relations import Join, Relation
 from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.errors import MissingFile
@@ -379,13 +380,18 @@ class Engine:
 
 def empty_frame(spark: SparkSession, columns: Sequence[Column]) -> DataFrame:
     """No rows of these columns, as a constant that the optimizer sees through."""
-    nulls = ", ".join(f"CAST(NULL AS {c.type}) AS `{c.name}`" for c in columns)
+    nulls = ", ".join(f"CAST(NULL AS {c.type}) AS {quoted(c.name)}" for c in columns)
     return spark.sql(f"SELECT {nulls} WHERE false")
 
 
 def ddl(columns: Sequence[Column]) -> str:
     """The columns as Spark's DDL text; files may hold more columns than asked for."""
-    return ", ".join(f"`{c.name}` {c.type}" for c in columns)
+    return ", ".join(f"{quoted(c.name)} {c.type}" for c in columns)
+
+
+def quoted(name: str) -> str:
+    """Any name as Spark's SQL takes it."""
+    return f"`{name.replace('`', '``')}`"
 
 
 def counted(columns: Sequence[Column]) -> tuple[Column, ...]:
@@ -410,4 +416,4 @@ def text_of(
 
 def slot(name: str) -> str:
     """A name that no user's SQL holds, to be replaced by a DataFrame."""
-    return "vkslot_" + re.sub(r"\W", "_", name) + "_"
+    return f"vkslot_{inner_column(name)}_"

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from viewkeeper.algebra.build import is_empty
+from viewkeeper.algebra.inner_names import inner_column
 from viewkeeper.algebra.relations import Form, Reference, Relation, Scan, State
 from viewkeeper.algebra.schema import Column
 from viewkeeper.algebra.walk import rewrite
@@ -40,7 +41,7 @@ from viewkeeper.spark.held import HELD, Held, Result
 from viewkeeper.spark.id_diffs import run_diffs, take_log
 from viewkeeper.spark.layer_frames import Place, cast_to, layer_columns, place
 from viewkeeper.spark.leaf_frames import asking, leaf_frames
-from viewkeeper.spark.read import Read, Reader, Source, shown
+from viewkeeper.spark.read import Read, Reader, Source, for_users
 from viewkeeper.sql.render import relation_name
 from viewkeeper.sql.splice import spliced, tables_read
 from viewkeeper.storage.delta_log import commit_main, main_files
@@ -109,7 +110,7 @@ class Execution:
         runs once; caching such frames was measured to cost more (docs/findings.md)."""
         plan = asking(self, rewrite(plan, self._own_part) if self.held else plan)
         leaves = leaf_frames(self, plan)
-        prefix = f"__shared{len(self.frames)}_"
+        prefix = f"__shared__{len(self.frames)}_"
         small, cut = sent(plan, self._known()), cuts(plan)
         steps, rest = shared(plan, lambda number: f"{prefix}{number}", small | cut)
         for step in steps:
@@ -399,9 +400,11 @@ class Execution:
         frames = {}
         for used, name in names.items():
             source = self._open(Read(name, State.NEW, Form.ROWS))
-            frames[used] = shown(source.frame)
+            frames[used] = for_users(source.frame)
             self.rows_read += source.rows
-        return self.engine.text(spliced(sql, slot), frames)
+        frame = self.engine.text(spliced(sql, slot), frames)
+        inner = [inner_column(name) for name in frame.columns]
+        return frame if inner == frame.columns else frame.toDF(*inner)
 
     def _forget(self, relation: str) -> None:
         """A relation that was written to must be opened anew."""

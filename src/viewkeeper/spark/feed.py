@@ -13,6 +13,7 @@ from sqlglot import exp
 from viewkeeper.algebra.build import minus, projected, restricted_to, union_all
 from viewkeeper.algebra.counts import consolidated, weighted
 from viewkeeper.algebra.expressions import Named, Scalar, column, literal, null_safe_match, same
+from viewkeeper.algebra.inner_names import shown
 from viewkeeper.algebra.relations import Expand, Filter, Form, Join, JoinKind, Project, Reference, Relation
 from viewkeeper.algebra.schema import COUNT, is_hidden
 from viewkeeper.spark.read import Reader, Source
@@ -29,7 +30,8 @@ def change_feed(reader: Reader, old: RelationState, new: RelationState) -> DataF
     net = consolidated(weighted(restricted_to(Reference("changes", new.names, counted=True), names)))
     key = _visible_key(new, names)
     plan = _by_key(net, names, key) if key is not None else _by_copy(net, names)
-    return reader.engine.plan(plan, {"changes": source.frame})
+    frame = reader.engine.plan(plan, {"changes": source.frame})
+    return frame.toDF(CHANGE, *_pairs(tuple(map(shown, names))))
 
 
 def signed_changes(reader: Reader, old: RelationState, new: RelationState) -> Source:
@@ -56,7 +58,7 @@ def _by_key(net: Relation, names: tuple[str, ...], key: tuple[str, ...]) -> Rela
     new = _side(net, names, exp.GT, "new")
     on = null_safe_match((f"old_{name}", f"new_{name}") for name in key)
     both = Join(old, new, JoinKind.FULL, on)
-    cases = [_when("old__", "insert"), _when("new__", "delete")]
+    cases = [_when("__old", "insert"), _when("__new", "delete")]
     change = exp.Case(ifs=cases, default=literal("update"))
     return projected(both, (Named(CHANGE, change), *same(_pairs(names))))
 
@@ -68,7 +70,7 @@ def _when(missing: str, word: str) -> exp.If:
 def _side(net: Relation, names: tuple[str, ...], sign: type[exp.Binary], prefix: str) -> Relation:
     rows = restricted_to(Filter(net, sign(this=column(COUNT), expression=literal(0))), names)
     outputs = [Named(f"{prefix}_{name}", column(name)) for name in names]
-    return Project(rows, (*outputs, Named(f"{prefix}__", literal(1))))
+    return Project(rows, (*outputs, Named(f"__{prefix}", literal(1))))
 
 
 def _by_copy(net: Relation, names: tuple[str, ...]) -> Relation:

@@ -13,10 +13,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from viewkeeper.algebra.inner_names import shown
 from viewkeeper.algebra.schema import Column
 from viewkeeper.errors import InvalidChange, MissingFile, WrongType
+from viewkeeper.names import shown_columns
 from viewkeeper.spark.arrow import arrow_table
-from viewkeeper.spark.engine import columns_of, ddl, empty_frame
+from viewkeeper.spark.engine import columns_of, ddl, empty_frame, quoted
 from viewkeeper.spark.failures import translated
 from viewkeeper.spark.session import settings
 
@@ -37,7 +39,7 @@ def to_frame(spark: SparkSession, data: Any, columns: Sequence[Column] | None = 
             if type(data).__module__.startswith("pandas"):
                 return spark.createDataFrame(data)
             if isinstance(data, Iterable):
-                return _from_rows(spark, list(data), columns)
+                return _from_rows(spark, list(data), None if columns is None else shown_columns(columns))
         except PySparkException as error:
             raise translated(error) from error
     raise InvalidChange(
@@ -74,9 +76,10 @@ def _from_rows(spark: SparkSession, rows: list[Any], columns: Sequence[Column] |
 def listed_rows(spark: SparkSession, rows: list[Any], columns: Sequence[Column]) -> pa.Table | None:
     """Rows given as a list, with all columns of a table, NULL where a row has none; None where only Spark
     knows a column's type."""
-    given, typed = _typed_rows(rows, columns)
+    names = shown_columns(columns)
+    given, typed = _typed_rows(rows, names)
     places = {column.name: place for place, column in enumerate(given)}
-    whole = [tuple(row[places[c.name]] if c.name in places else None for c in columns) for row in typed]
+    whole = [tuple(row[places[c.name]] if c.name in places else None for c in names) for row in typed]
     return _as_arrow(spark, whole, columns)
 
 
@@ -214,9 +217,9 @@ def _boolean(value: Any) -> bool:
 
 
 def fitted(frame: DataFrame, columns: Sequence[Column], table: str) -> DataFrame:
-    """The frame with exactly these columns in order, by name, cast where the types agree in kind."""
+    """A user's frame with exactly these columns in order, by name, cast where the types agree in kind."""
     own = {column.name.lower(): column for column in columns_of(frame)}
-    unknown = [name for name in own if name not in {c.name.lower() for c in columns}]
+    unknown = [name for name in own if name not in {shown(c.name).lower() for c in columns}]
     if unknown:
         raise WrongType(
             f"{table} has no column {', '.join(unknown)}.",
@@ -224,7 +227,7 @@ def fitted(frame: DataFrame, columns: Sequence[Column], table: str) -> DataFrame
             table=table,
             columns=unknown,
         )
-    return frame.select(*[_fitted_column(own.get(c.name.lower()), c, table) for c in columns])
+    return frame.select(*[_fitted_column(own.get(shown(c.name).lower()), c, table) for c in columns])
 
 
 def _fitted_column(given: Column | None, wanted: Column, table: str) -> Any:
@@ -237,7 +240,7 @@ def _fitted_column(given: Column | None, wanted: Column, table: str) -> Any:
             table=table,
             columns=[wanted.name],
         )
-    value = F.col(f"`{given.name}`")
+    value = F.col(quoted(given.name))
     return (value if given.type == wanted.type else value.cast(wanted.type)).alias(wanted.name)
 
 

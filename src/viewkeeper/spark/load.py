@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from viewkeeper.algebra.inner_names import inner_column
 from viewkeeper.algebra.schema import Column, TableSchema
 from viewkeeper.catalog import Catalog
 from viewkeeper.draft import Draft
@@ -76,4 +77,5 @@ def _known(key: tuple[str, ...], columns: tuple[Column, ...], table: str) -> tup
 
 def _clustering(schema: TableSchema) -> tuple[str, ...]:
     text = schema.property("viewkeeper.cluster_by") or ""
-    return tuple(name.strip() for name in text.split(",") if name.strip())
+    names = (name.strip() for name in text.split(",") if name.strip())
+    return tuple(name if name in schema.names else inner_column(name) for name in names)

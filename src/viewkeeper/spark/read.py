@@ -11,9 +11,11 @@ from pyspark.sql import DataFrame
 
 from viewkeeper.algebra.build import matching, restricted_to
 from viewkeeper.algebra.counts import consolidated, weighted
+from viewkeeper.algebra.inner_names import shown
 from viewkeeper.algebra.relations import Distinct, Form, Negate, Reference, Relation, State, UnionAll
 from viewkeeper.algebra.schema import COUNT, Column, is_hidden
 from viewkeeper.spark.engine import ONE_TASK, Engine, counted
+from viewkeeper.spark.maps import comparable, entry_columns, map_columns, restored
 from viewkeeper.storage import layers as merge
 from viewkeeper.storage.delta_log import main_files
 from viewkeeper.storage.footers import overlaps
@@ -64,7 +66,7 @@ class Reader:
 
     def visible(self, state: RelationState) -> DataFrame:
         """What a user sees: the merged rows, without the engine's own columns."""
-        return shown(self.rows(state).frame)
+        return for_users(self.rows(state).frame)
 
     def rows(
         self, state: RelationState, ranges: Ranges | None = None, needed: frozenset[str] | None = None
@@ -78,14 +80,16 @@ class Reader:
         columns = layer_schema(state)
         if state.since_whole:
             layers = self._layers(state, state.since_whole, columns)
-            return self._merged(_whole_plan(state, state.merge, columns), {"layers": layers})
+            return self._merged(
+                state, _whole_plan(_compared_shape(state), state.merge, columns), {"layers": layers}
+            )
         main = self._main(state, ranges)
         if not state.overlay:
             return main
         layers = self._layers(state, state.overlay, columns)
         is_small = main.rows + layers.rows <= ONE_TASK
-        plan = _keyed_plan(state, state.merge, [c.name for c in columns], is_small)
-        return self._merged(plan, {"main": main, "layers": layers})
+        plan = _keyed_plan(_compared_shape(state), state.merge, [c.name for c in columns], is_small)
+        return self._merged(state, plan, {"main": main, "layers": layers})
 
     def counted(self, state: RelationState, ranges: Ranges | None = None) -> Source:
         """The relation as signed rows, with `__count`; a bag is not merged for it."""
@@ -112,7 +116,7 @@ class Reader:
         main = self._main(state, ranges)
         layers = self._layers(state, state.overlay, counted(state.columns), ranges)
         plan = merge.counted_bag(_leaf("main", state.names), _leaf("layers", (*state.names, COUNT)))
-        return replace(self._merged(plan, {"main": main, "layers": layers}), form=Form.SIGNED)
+        return replace(self._merged(state, plan, {"main": main, "layers": layers}), form=Form.SIGNED)
 
     def changes(self, old: RelationState, new: RelationState, layers: tuple[Layer, ...]) -> Source:
         """The signed rows that the layers made of `old` to become `new`, unconsolidated."""
@@ -134,7 +138,7 @@ class Reader:
             touched = Distinct(_leaf("keys", new.merge.key))
             sides = matching(sides[0], touched), matching(sides[1], touched)
         plan = UnionAll((Negate(sides[0]), sides[1]))
-        return Source(self.engine.plan(weighted(plan), frames), rows, Form.CHANGES)
+        return Source(self._compared(new, weighted(plan), frames), rows, Form.CHANGES)
 
     def _keyed_changes(
         self, old: RelationState, new: RelationState, spec: MergeSpec, layers: tuple[Layer, ...]
@@ -153,8 +157,8 @@ class Reader:
         if old.overlay:
             before.append(matching(_leaf("earlier", names), mentioned))
         replacing = any(layer.replaces for layer in (*old.overlay, *layers))
-        plan = merge.changes(before, later, spec, new.columns, replacing)
-        frame = self.engine.plan(plan, {name: source.frame for name, source in sources.items()})
+        plan = merge.changes(before, later, spec, entry_columns(new.columns), replacing)
+        frame = self._compared(new, plan, {name: source.frame for name, source in sources.items()})
         return Source(frame, sum(source.rows for source in sources.values()), Form.CHANGES)
 
     def layer_rows(self, state: RelationState, layers: Iterable[Layer]) -> Source:
@@ -175,7 +179,7 @@ class Reader:
             plan = merge.bag_in_turn(leaves[0], [(leaves[1], True)], state.key)
             main, laid = pieces
             layers = Source(self.engine.local(laid, counted(state.columns)), state.overlay_rows)
-            return replace(self._merged(plan, {"main": main, "layers": layers}), merged=False)
+            return replace(self._merged(state, plan, {"main": main, "layers": layers}), merged=False)
         main = self._main(state, ranges)
         groups = [(layer,) for layer in state.overlay] if _in_turn(state, is_small) else [state.overlay]
         sources = {
@@ -183,7 +187,7 @@ class Reader:
             for number, group in enumerate(groups)
         }
         plan = _bag_plan(state, [_leaf(name, (*state.names, COUNT)) for name in sources], is_small)
-        return self._merged(plan, {"main": main, **sources})
+        return self._merged(state, plan, {"main": main, **sources})
 
     def pieces(self, state: RelationState) -> tuple[Source, pa.Table] | None:
         """Main, and what layers of few rows did to it, laid over each other by the driver; None where a bag
@@ -206,11 +210,18 @@ class Reader:
         groups = [layer.files for layer in state.overlay if layer.files]
         return self.engine.laid(state.folder, groups, counted(state.columns), state.key)
 
-    def _merged(self, plan: Relation, sources: Mapping[str, Source]) -> Source:
+    def _merged(self, state: RelationState, plan: Relation, sources: Mapping[str, Source]) -> Source:
         """A plan over main and layers; where they have few rows, their result is one partition too."""
-        frame = self.engine.plan(plan, {name: source.frame for name, source in sources.items()})
+        frame = self._compared(state, plan, {name: source.frame for name, source in sources.items()})
         rows = sum(source.rows for source in sources.values())
         return Source(self.engine.in_one_task(frame, rows), rows, merged=True)
+
+    def _compared(self, state: RelationState, plan: Relation, frames: Mapping[str, DataFrame]) -> DataFrame:
+        """A plan that compares rows of a relation, which may have maps."""
+        if not map_columns(state.columns):
+            return self.engine.plan(plan, frames)
+        own = {name: comparable(frame, state.columns) for name, frame in frames.items()}
+        return restored(self.engine.plan(plan, own), state.columns)
 
     def _identified_rows(self, state: RelationState, needed: frozenset[str] | None) -> Source:
         """Files cannot be left out by their ranges: a diff may set any column. Diffs that set columns which
@@ -220,9 +231,8 @@ class Reader:
         if not overlay:
             return main
         diffs, frames, rows = self.diffs(state, overlay)
-        frame = self.engine.plan(
-            identified(_leaf("main", state.names), diffs, state.columns), {**frames, "main": main.frame}
-        )
+        plan = identified(_leaf("main", state.names), diffs, entry_columns(state.columns))
+        frame = self._compared(state, plan, {**frames, "main": main.frame})
         return Source(frame, main.rows + rows)
 
     def _identified_changes(
@@ -275,10 +285,21 @@ class Reader:
         return Source(frame, sum(file.rows for file in wanted))
 
 
-def shown(frame: DataFrame) -> DataFrame:
-    """The frame without the engine's own columns."""
+def for_users(frame: DataFrame) -> DataFrame:
+    """The frame without the engine's own columns, the others under the user's names."""
     hidden = [name for name in frame.columns if is_hidden(name)]
-    return frame.drop(*hidden) if hidden else frame
+    return with_shown(frame.drop(*hidden) if hidden else frame)
+
+
+def with_shown(frame: DataFrame) -> DataFrame:
+    """The frame with its columns under the user's names."""
+    names = [shown(name) for name in frame.columns]
+    return frame if names == frame.columns else frame.toDF(*names)
+
+
+def _compared_shape(state: RelationState) -> RelationState:
+    """The state with the types that its columns have in plans which compare rows."""
+    return replace(state, columns=entry_columns(state.columns)) if map_columns(state.columns) else state
 
 
 def _continues(old: RelationState, new: RelationState, layers: tuple[Layer, ...]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,6 +10,7 @@ from dataclasses import replace
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from viewkeeper.algebra.inner_names import shown
 from viewkeeper.algebra.relations import Reference
 from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.draft import Draft
@@ -42,8 +44,9 @@ def new_relation(
 
 
 def folder_for(name: str) -> str:
-    """A folder that no other relation, dropped ones included, has had."""
-    return f"relations/{name}-{uuid.uuid4().hex[:8]}"
+    """A folder that no other relation, dropped ones included, has had; its name is safe anywhere."""
+    plain = re.sub(r"[^A-Za-z0-9_]+", "-", shown(name))[:60]
+    return f"relations/{plain}-{uuid.uuid4().hex[:8]}"
 
 
 def ordered(frame: DataFrame, columns: Sequence[str]) -> DataFrame:

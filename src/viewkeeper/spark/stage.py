@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 from viewkeeper import errors
 from viewkeeper.algebra.build import union_all
 from viewkeeper.algebra.counts import weighted
+from viewkeeper.algebra.inner_names import inner_column, shown
 from viewkeeper.algebra.relations import Reference, Relation
 from viewkeeper.algebra.schema import COUNT, TableSchema
 from viewkeeper.catalog import Catalog
@@ -27,6 +28,7 @@ from viewkeeper.changes import Change
 from viewkeeper.draft import Draft
 from viewkeeper.spark.engine import COLLECTED, Engine
 from viewkeeper.spark.inputs import fitted, listed_rows, to_frame
+from viewkeeper.spark.maps import comparable, restored
 from viewkeeper.spark.read import Reader
 from viewkeeper.spark.signed_rows import net_of, signed
 from viewkeeper.storage import changes as rules
@@ -146,15 +148,15 @@ class Stage:
 
     def _stage_delete(self, staged: Staged, frame: DataFrame, rows: int | None) -> None:
         schema = staged.schema
-        names = {name.lower() for name in frame.columns}
+        names = {inner_column(name).lower() for name in frame.columns}
         staged.only_inserts = False
         if schema.key and names == {name.lower() for name in schema.key}:
             keys = fitted(frame, [schema.column(name) for name in schema.key], schema.name).distinct()
-            number = self.remember(keys, f"keys_{schema.name}")
+            number = self.remember(keys, f"keys_{schema.name}", schema)
             asked = Reference(number, schema.key)
             current = self._current(staged)
             self.checks.append(rules.missing_keys(schema.name, current, asked))
-            old = self.engine.plan(weighted(rules.rows_of_keys(current, asked)), self.frames)
+            old = self._rows(schema, weighted(rules.rows_of_keys(current, asked)))
             staged.add(old.withColumn(COUNT, -F.col(COUNT)), rows)
             return
         if names != {name.lower() for name in schema.names}:
@@ -169,7 +171,7 @@ class Stage:
 
     def _stage_update(self, staged: Staged, frame: DataFrame, rows: int | None) -> None:
         schema = staged.schema
-        given = {name.lower() for name in frame.columns}
+        given = {inner_column(name).lower() for name in frame.columns}
         missing = [name for name in schema.key if name.lower() not in given]
         if not schema.key or missing:
             raise errors.InvalidChange(
@@ -181,7 +183,7 @@ class Stage:
         staged.only_inserts = False
         columns = [column for column in schema.columns if column.name.lower() in given]
         staged.updates_only(column.name for column in columns if column.name not in schema.key)
-        number = self.remember(fitted(frame, columns, schema.name), f"updates_{schema.name}")
+        number = self.remember(fitted(frame, columns, schema.name), f"updates_{schema.name}", schema)
         updates = Reference(number, tuple(column.name for column in columns))
         current = self._current(staged)
         keys = Reference(number, schema.key)
@@ -190,22 +192,28 @@ class Stage:
             rules.repeated_keys(schema.name, keys),
         ]
         changed = weighted(rules.updated_rows(current, updates, schema.key))
-        staged.add(self.engine.plan(changed, self.frames), None if rows is None else 2 * rows)
+        staged.add(self._rows(schema, changed), None if rows is None else 2 * rows)
 
     def _current(self, staged: Staged) -> Relation:
         """The table as it stands after the operations staged so far."""
         name = staged.schema.name
         source = self.reader.bag(staged.state)
-        state = Reference(self.remember(source.frame, f"state_{name}"), staged.schema.names, source.counted)
+        own = self.remember(source.frame, f"state_{name}", staged.schema)
+        state = Reference(own, staged.schema.names, source.counted)
         if not staged.parts:
             return state
         union = staged.union(self.engine.spark)
-        before = Reference(self.remember(union, f"staged_{name}"), staged.schema.names, True)
+        before = Reference(self.remember(union, f"staged_{name}", staged.schema), staged.schema.names, True)
         return union_all((state, before), staged.schema.names)
 
-    def remember(self, frame: DataFrame, wish: str) -> str:
+    def _rows(self, schema: TableSchema, plan: Relation) -> DataFrame:
+        """Rows of a table by a plan over what is remembered."""
+        return restored(self.engine.plan(plan, self.frames), schema.columns)
+
+    def remember(self, frame: DataFrame, wish: str, table: TableSchema) -> str:
+        """A name for rows of a table in the checks, where they are compared."""
         name = f"{wish}_{len(self.frames)}"
-        self.frames[name] = frame
+        self.frames[name] = comparable(frame, table.columns)
         return name
 
     def _write(self, staged: Staged) -> tuple[DataFile, ...]:
@@ -238,12 +246,12 @@ class Stage:
             found.setdefault(number, []).append(row)
         for number, check in enumerate(asked):
             if number in found and check.kind != rules.COPIES_LEFT:
-                raise _error(check, [json.loads(row) for row in found[number]])
+                raise _error(check, [_shown(json.loads(row)) for row in found[number]])
         return {asked[number].table for number in found}
 
     def _net(self, staged: Staged) -> Relation:
         frame = self.reader.layer_files(staged.state, staged.files)
-        name = self.remember(frame, f"net_{staged.schema.name}")
+        name = self.remember(frame, f"net_{staged.schema.name}", staged.schema)
         return Reference(name, staged.schema.names, counted=True)
 
     def _table_checks(self, staged: Staged, net: Relation) -> list[rules.Check]:
@@ -253,7 +261,7 @@ class Stage:
         if needs_state:
             ranges = _ranges(staged.files, schema.key or schema.names)
             source = self.reader.bag(staged.state, ranges)
-            name = self.remember(source.frame, f"before_{schema.name}")
+            name = self.remember(source.frame, f"before_{schema.name}", schema)
             state = Reference(name, schema.names, source.counted)
         return rules.state_checks(schema, state, net, not staged.only_inserts)
 
@@ -276,7 +284,7 @@ class Stage:
         """A table as the transaction leaves it."""
         schema = self.draft.catalog.tables[table]
         source = self.reader.bag(self.draft.relations[table])
-        name = self.remember(source.frame, f"after_{table}")
+        name = self.remember(source.frame, f"after_{table}", schema)
         state = Reference(name, schema.names, source.counted)
         return union_all((state, nets[table]), schema.names) if table in nets else state
 
@@ -284,7 +292,8 @@ class Stage:
 def check_loaded(engine: Engine, draft: Draft, schema: TableSchema, state: RelationState) -> None:
     """Checks the rows that a new table was filled with, as if they had been inserted."""
     stage = Stage(engine, draft)
-    loaded = Reference(stage.remember(Reader(engine).rows(state).frame, f"net_{schema.name}"), schema.names)
+    own = stage.remember(Reader(engine).rows(state).frame, f"net_{schema.name}", schema)
+    loaded = Reference(own, schema.names)
     asked = rules.load_checks(schema, loaded)
     for key in schema.foreign_keys:
         parents = loaded if key.table == schema.name else stage.after(key.table, {})
@@ -305,7 +314,7 @@ def _looks_like_keys(data: Any, schema: TableSchema) -> bool:
         return False
     first = data[0]
     if isinstance(first, dict):
-        return {name.lower() for name in first} == {name.lower() for name in schema.key}
+        return {inner_column(name).lower() for name in first} == {name.lower() for name in schema.key}
     width = len(first) if isinstance(first, (tuple, list)) else 1
     return width == len(schema.key) != len(schema.columns)
 
@@ -323,6 +332,10 @@ def _ranges(files: Sequence[DataFile], columns: Sequence[str]) -> dict[str, tupl
         if known and len(known) == len(pairs):
             found[name] = (min(low for low, _ in known), max(high for _, high in known))
     return found
+
+
+def _shown(row: dict[str, Any]) -> dict[str, Any]:
+    return {shown(name): value for name, value in row.items()}
 
 
 def _error(check: rules.Check, rows: list[dict[str, Any]]) -> errors.InvalidChange:

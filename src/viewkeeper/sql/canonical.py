@@ -1,13 +1,18 @@
-"""One form for functions that Spark knows under several names or that would be written back wrongly.
+r"""One form for what Spark knows under several names or forms, or that would be written back wrongly.
 
 every(x)                                     → bool_and(x)
 percentile_cont(p) WITHIN GROUP (ORDER BY x) → percentile(x, p)
 listagg(x)                                   → listagg(x, '')
+r'\d'                                        → '\\d'
+'a' 'b'                                      → 'ab'
+NOT (x IN (Q) OR c)                          → x NOT IN (Q) AND NOT c
 """
 
 from __future__ import annotations
 
 from sqlglot import exp
+
+from viewkeeper.sql.resolve import is_in_query
 
 _SYNONYMS: dict[str, type[exp.Expr]] = {
     "every": exp.LogicalAnd,
@@ -33,8 +38,36 @@ def _canonical(node: exp.Expr) -> exp.Expr:
             return _percentile(node)
         case exp.GroupConcat() if node.args.get("separator") is None:
             return exp.GroupConcat(this=node.this, separator=exp.Literal.string(""))
+        case exp.RawString():
+            return exp.Literal.string(node.name)
+        case exp.Concat() if not node.args.get("safe") and all(map(_is_text, node.expressions)):
+            return exp.Literal.string("".join(part.name for part in node.expressions))
+        case exp.Exists() if not isinstance(node.this, exp.Query):
+            return exp.Anonymous(this="exists", expressions=[node.this, node.expression])
+        case exp.Collate() if isinstance(node.expression, exp.Literal):
+            return exp.Anonymous(this="collate", expressions=[node.this, node.expression])
+        case exp.Not() if any(is_in_query(inner) for inner in node.find_all(exp.In)):
+            return _pushed(node.this.unnest()) or node
         case _:
             return node
+
+
+def _is_text(node: exp.Expr) -> bool:
+    return isinstance(node, exp.RawString) or (isinstance(node, exp.Literal) and node.is_string)
+
+
+def _pushed(negated: exp.Expr) -> exp.Expr | None:
+    """NOT moved inwards, as Spark does before it looks for NOT IN; None where it stays."""
+    match negated:
+        case exp.Not():
+            return exp.paren(negated.this.copy())
+        case exp.And() | exp.Or():
+            both = (exp.not_(side.copy(), copy=False) for side in (negated.left, negated.right))
+            left, right = (exp.paren(side) for side in both)
+            other = exp.Or if isinstance(negated, exp.And) else exp.And
+            return exp.paren(other(this=left, expression=right))
+        case _:
+            return None
 
 
 def _percentile(node: exp.WithinGroup) -> exp.Expr:

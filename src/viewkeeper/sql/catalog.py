@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Protocol
 
+from viewkeeper.algebra.inner_names import shown
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.errors import UnknownTable
 
@@ -22,12 +23,12 @@ class StaticCatalog:
     """A catalog that is a fixed set of schemas."""
 
     def __init__(self, schemas: Iterable[TableSchema]) -> None:
-        self.schemas = {schema.name.lower(): schema for schema in schemas}
+        self.schemas = {shown(schema.name).lower(): schema for schema in schemas}
 
     def schema(self, name: str) -> TableSchema:
         if name.lower() in self.schemas:
             return self.schemas[name.lower()]
-        known = [schema.name for schema in self.schemas.values()]
+        known = [shown(schema.name) for schema in self.schemas.values()]
         raise UnknownTable(
             f"There is no table or view named {name}.", hint=did_you_mean(name, known), table=name
         )

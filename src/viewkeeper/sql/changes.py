@@ -13,6 +13,7 @@ from typing import assert_never
 
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.errors import InvalidSQL, NotDeterministic, UnknownColumn
+from viewkeeper.names import shown_schema
 from viewkeeper.sql.aggregates import is_random
 from viewkeeper.sql.catalog import Catalog, did_you_mean
 from viewkeeper.sql.merge import merge_queries
@@ -23,7 +24,7 @@ from viewkeeper.sql.statements import Delete, Insert, Merge, Update
 
 @dataclass(frozen=True)
 class ChangeQueries:
-    """`deletes` and `inserts` are Spark SQL; None where there is nothing of the kind."""
+    """`deletes` and `inserts` are Spark SQL in the user's names; None where there is nothing of the kind."""
 
     table: str
     deletes: str | None
@@ -31,7 +32,7 @@ class ChangeQueries:
 
 
 def change_queries(statement: Insert | Delete | Update | Merge, catalog: Catalog) -> ChangeQueries:
-    schema = catalog.schema(statement.table)
+    schema = shown_schema(catalog.schema(statement.table))
     match statement:
         case Insert():
             return ChangeQueries(schema.name, None, _inserted(statement, schema))
@@ -56,7 +57,7 @@ def _source(schema: TableSchema, alias: str | None) -> str:
 
 
 def _selected(schema: TableSchema, alias: str | None, where: str | None) -> str:
-    columns = ", ".join(f"{quoted(alias or schema.name)}.{quoted(c.name)}" for c in schema.visible)
+    columns = ", ".join(f"{quoted(alias or schema.name)}.{quoted(c.name)}" for c in schema.columns)
     return f"SELECT {columns} FROM {_source(schema, alias)}" + _where(where)
 
 
@@ -72,7 +73,7 @@ def _updated(statement: Update, schema: TableSchema) -> ChangeQueries:
     new = {name.lower(): value for name, value in statement.assignments}
     alias = quoted(statement.alias or schema.name)
     items = [
-        f"{new.get(c.name.lower(), f'{alias}.{quoted(c.name)}')} AS {quoted(c.name)}" for c in schema.visible
+        f"{new.get(c.name.lower(), f'{alias}.{quoted(c.name)}')} AS {quoted(c.name)}" for c in schema.columns
     ]
     inserts = f"SELECT {', '.join(items)} FROM {_source(schema, statement.alias)}" + _where(statement.where)
     return ChangeQueries(schema.name, _selected(schema, statement.alias, statement.where), inserts)
@@ -81,12 +82,12 @@ def _updated(statement: Update, schema: TableSchema) -> ChangeQueries:
 def _inserted(statement: Insert, schema: TableSchema) -> str:
     if statement.by_name:
         return statement.query
-    names = _check_names(schema, statement.columns) or tuple(c.name for c in schema.visible)
+    names = _check_names(schema, statement.columns) or tuple(c.name for c in schema.columns)
     _check_width(statement, schema, names)
     given = {name.lower() for name in names}
     listed = ", ".join(quoted(name) for name in names)
     items = []
-    for c in schema.visible:
+    for c in schema.columns:
         missing = f"CAST(NULL AS {c.type}) AS {quoted(c.name)}"
         items.append(f"source.{quoted(c.name)}" if c.name.lower() in given else missing)
     return f"SELECT {', '.join(items)} FROM ({statement.query}) AS source({listed})"
@@ -114,7 +115,7 @@ def _check_width(statement: Insert, schema: TableSchema, names: tuple[str, ...])
 
 
 def _check_names(schema: TableSchema, names: tuple[str, ...]) -> tuple[str, ...]:
-    known = {c.name.lower(): c.name for c in schema.visible}
+    known = {c.name.lower(): c.name for c in schema.columns}
     seen: set[str] = set()
     for name in names:
         if name.lower() not in known:

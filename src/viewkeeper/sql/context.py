@@ -8,17 +8,13 @@ from dataclasses import dataclass, field, replace
 
 from viewkeeper.algebra.build import fresh, renamed
 from viewkeeper.algebra.expressions import Scalar
+from viewkeeper.algebra.inner_names import shown
 from viewkeeper.algebra.relations import Bound, Relation, Scan
 from viewkeeper.algebra.schema import HIDDEN_PREFIX, TableSchema
 from viewkeeper.sql.catalog import Catalog
 from viewkeeper.sql.scope import Field, Scope
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-
-def is_plain(name: str) -> bool:
-    """Whether a name needs no quotes anywhere."""
-    return _PLAIN.fullmatch(name) is not None
 
 
 @dataclass(frozen=True)
@@ -57,7 +53,7 @@ class Context:
 
     def fresh(self, wish: str) -> str:
         """A name for a plan column that no other column of this view has."""
-        plain = is_plain(wish) and not wish.startswith(HIDDEN_PREFIX)
+        plain = _PLAIN.fullmatch(wish) is not None and not wish.startswith(HIDDEN_PREFIX)
         name = fresh(wish if plain else "c", self.taken)
         self.taken.add(name.lower())
         return name
@@ -74,7 +70,7 @@ class Context:
         self.schemas[schema.name] = schema
         bound = tuple(Bound(self.fresh(c.name), c) for c in schema.visible)
         rel = Scan(schema.name, bound)
-        return Answer(rel, tuple(c.name for c in schema.visible), rel.columns)
+        return Answer(rel, tuple(shown(c.name) for c in schema.visible), rel.columns)
 
     def apart(self, answer: Answer) -> Answer:
         """The same answer under fresh names, for a second use of one plan."""

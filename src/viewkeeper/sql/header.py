@@ -8,10 +8,8 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 from sqlglot.tokens import Tokenizer
 
-from viewkeeper.algebra.schema import is_hidden
 from viewkeeper.errors import InvalidName, InvalidSQL
-from viewkeeper.sql.context import is_plain
-from viewkeeper.sql.parse import reserved, syntax_error
+from viewkeeper.sql.parse import syntax_error
 
 
 def tokens_of(sql: str) -> list[Token]:
@@ -79,14 +77,14 @@ class Header:
         )
 
     def name(self) -> str:
-        """The name of a table or view: a plain identifier that is not reserved."""
+        """The name of a table or view, without its quotes."""
         if not self.word:
             raise self.wrong("a name")
-        text = self.tokens[self.position].text
+        text = str(self.tokens[self.position].text)
         self.position += 1
         if self.word == ".":
             raise qualified(f"{text}.…")
-        return plain_name(text)
+        return text
 
     def text(self) -> str:
         """A string in quotes."""
@@ -107,16 +105,7 @@ class Header:
 
 
 def qualified(name: str) -> InvalidName:
-    return InvalidName(f"{name} is not a plain name.", hint="A warehouse has no schemas or catalogs.")
-
-
-def plain_name(name: str) -> str:
-    """The name, when it may be one of a table, a view or a table's column."""
-    if is_hidden(name):
-        raise reserved(name)
-    if not is_plain(name):
-        raise InvalidName(
-            f"{name!r} is not a plain name.",
-            "Letters, digits and underscores make a plain name; it does not start with a digit.",
-        )
-    return name
+    return InvalidName(
+        f"{name} has a qualifier.",
+        hint="A warehouse has no schemas or catalogs. A dot inside of a name needs backticks.",
+    )

@@ -53,7 +53,7 @@ def _target(merge: Merge, schema: TableSchema) -> str:
 
 
 def _old(merge: Merge, schema: TableSchema) -> str:
-    return ", ".join(f"{_target(merge, schema)}.{_quoted(c.name)}" for c in schema.visible)
+    return ", ".join(f"{_target(merge, schema)}.{_quoted(c.name)}" for c in schema.columns)
 
 
 def _new(merge: Merge, schema: TableSchema, clause: MergeClause) -> str:
@@ -61,9 +61,9 @@ def _new(merge: Merge, schema: TableSchema, clause: MergeClause) -> str:
     given = {name.lower(): value for name, value in clause.assignments}
     if not given:
         prefix = f"{_quoted(merge.source_alias)}." if merge.source_alias else ""
-        given = {c.name.lower(): prefix + _quoted(c.name) for c in schema.visible}
+        given = {c.name.lower(): prefix + _quoted(c.name) for c in schema.columns}
     items = []
-    for c in schema.visible:
+    for c in schema.columns:
         old = f"{_target(merge, schema)}.{_quoted(c.name)}"
         default = f"CAST(NULL AS {c.type})" if clause.action == "insert" else old
         items.append(f"{given.get(c.name.lower(), default)} AS {_quoted(c.name)}")

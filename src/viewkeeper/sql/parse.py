@@ -13,7 +13,7 @@ import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import sqlglot
 from sqlglot import exp
@@ -21,18 +21,16 @@ from sqlglot.errors import SqlglotError
 
 from viewkeeper.algebra.build import projected
 from viewkeeper.algebra.expressions import Named, Scalar, column, replace_columns
+from viewkeeper.algebra.inner_names import inner_column
 from viewkeeper.algebra.relations import MalformedPlan, Project, Relation
-from viewkeeper.algebra.schema import HIDDEN_PREFIX, is_hidden
-from viewkeeper.errors import InvalidName, InvalidSQL, NotDeterministic
+from viewkeeper.errors import AmbiguousColumn, InvalidSQL, NotDeterministic, UnknownColumn
 from viewkeeper.sql.aggregates import call_name, is_chance
 from viewkeeper.sql.canonical import canonical
 from viewkeeper.sql.catalog import Catalog
 from viewkeeper.sql.context import Answer, Context
+from viewkeeper.sql.dialect import ViewkeeperSpark
 from viewkeeper.sql.query import translate
 from viewkeeper.sql.scope import NeedsDomain, Untranslatable
-
-_FORBIDDEN = frozenset(" ,;{}()\n\t=.`'\"")
-"""What no column name may contain: a Delta table could not hold it, or it is no name but an expression."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +44,16 @@ class ViewQuery:
     untranslatable: str | None = None
 
 
-def parse_view(sql: str, catalog: Catalog, unread: str | None = None) -> ViewQuery:
-    """The query of a view; `unread`: why its text may mean something else than what is read here."""
+def parse_view(
+    sql: str, catalog: Catalog, names: tuple[str, ...] = (), unread: str | None = None
+) -> ViewQuery:
+    """The view that a text defines; `names` are its columns where Spark was asked for them.
+
+    Spark then takes the text, and what we do not find in it is ours to learn: the view is kept as text.
+    `unread`: why the text may mean something else than what is read here.
+    """
     query = canonical(parse_query(sql))
     check_deterministic(query)
-    _check_aliases(query)
     context = Context(catalog)
     if unread is not None:
         return _as_text(sql, query, catalog, unread)
@@ -62,9 +65,14 @@ def parse_view(sql: str, catalog: Catalog, unread: str | None = None) -> ViewQue
         return _as_text(sql, query, catalog, str(reason))
     except (MalformedPlan, NeedsDomain) as reason:
         return _as_text(sql, query, catalog, f"no plan was found: {reason}")
-    check_outputs(answer.names)
+    except (UnknownColumn, AmbiguousColumn) as reason:
+        if not names:
+            raise
+        return _as_text(sql, query, catalog, f"a name that only Spark resolves: {reason.what}")
+    check_outputs(names or answer.names)
     tables = tuple(sorted(context.schemas))
-    return ViewQuery(sql, _with_names(answer), answer.names, tables, None)
+    outputs = names or tuple(map(inner_column, answer.names))
+    return ViewQuery(sql, _with_names(replace(answer, names=outputs)), outputs, tables, None)
 
 
 def parse_query(sql: str) -> exp.Query:
@@ -83,7 +91,7 @@ def parse_one(sql: str) -> exp.Expr:
     """One statement; syntax errors say where."""
     try:
         with _quiet():
-            trees = [tree for tree in sqlglot.parse(sql, dialect="spark") if tree is not None]
+            trees = [tree for tree in sqlglot.parse(sql, dialect=ViewkeeperSpark) if tree is not None]
     except SqlglotError as error:
         raise syntax_error(sql, error) from None
     if len(trees) != 1:
@@ -136,10 +144,11 @@ def _survives_writing(node: exp.Expr) -> bool:
 
 def _reads_back(node: exp.Expr) -> bool:
     try:
-        again = sqlglot.parse_one(f"SELECT {node.sql(dialect='spark')}", dialect="spark")
+        again = sqlglot.parse_one(f"SELECT {node.sql(dialect='spark')}", dialect=ViewkeeperSpark)
     except SqlglotError:
         return False
-    return bool(again.expressions[0].transform(_plain_cast) == node.transform(_plain_cast))
+    assert isinstance(again, exp.Query)
+    return bool(canonical(again).expressions[0].transform(_plain_cast) == node.transform(_plain_cast))
 
 
 def _plain_cast(node: exp.Expr) -> exp.Expr:
@@ -149,34 +158,10 @@ def _plain_cast(node: exp.Expr) -> exp.Expr:
     return exp.to_identifier(node.name) if isinstance(node, exp.Identifier) else node
 
 
-def reserved(name: str) -> InvalidName:
-    return InvalidName(
-        f"The name {name} is reserved.",
-        f"Names that start with {HIDDEN_PREFIX} belong to Viewkeeper.",
-        "Choose another name.",
-    )
-
-
-def _check_aliases(tree: exp.Expr) -> None:
-    for node in tree.find_all(exp.Alias, exp.TableAlias):
-        name = node.alias if isinstance(node, exp.Alias) else node.name
-        if name and is_hidden(name):
-            raise reserved(name)
-
-
 def check_outputs(names: tuple[str, ...]) -> None:
-    """A view's columns have plain names, each once."""
+    """A view's columns have names, each once without regard to case."""
     seen: set[str] = set()
     for name in names:
-        if is_hidden(name):
-            raise reserved(name)
-        if not name or set(name) & _FORBIDDEN:
-            raise InvalidName(
-                f"The view's column {name} has no plain name.",
-                "Letters, digits and underscores make a plain name.",
-                f"Give it one: {name} AS some_name.",
-                columns=(name,),
-            )
         if name.lower() in seen:
             raise InvalidSQL(
                 f"The view has two columns named {name}.",
@@ -211,4 +196,4 @@ def _as_text(sql: str, query: exp.Query, catalog: Catalog, reason: str) -> ViewQ
     known = bool(columns) and all(name and name != "*" for name in columns)
     if known:
         check_outputs(columns)
-    return ViewQuery(sql, None, columns if known else (), tables, reason)
+    return ViewQuery(sql, None, tuple(map(inner_column, columns)) if known else (), tables, reason)

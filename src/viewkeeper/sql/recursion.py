@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from viewkeeper.algebra.build import named_like
+from viewkeeper.algebra.inner_names import inner_relation
 from viewkeeper.algebra.relations import (
     Definition,
     Distinct,
@@ -27,7 +28,7 @@ from viewkeeper.algebra.relations import (
     UnionAll,
 )
 from viewkeeper.algebra.walk import children, nodes
-from viewkeeper.errors import InvalidSQL, UnknownColumn
+from viewkeeper.errors import InvalidSQL, UnknownColumn, UnknownTable
 from viewkeeper.sql.block import Domain
 from viewkeeper.sql.context import Answer, Context
 from viewkeeper.sql.scope import Untranslatable
@@ -86,8 +87,12 @@ def _with_names(answer: Answer, cte: exp.CTE) -> Answer:
 
 
 def _references(cte: exp.CTE, names: Iterable[str]) -> set[str]:
+    return _references_in(cte.this, names)
+
+
+def _references_in(query: exp.Expr, names: Iterable[str]) -> set[str]:
     wanted = set(names)
-    return {t.name.lower() for t in cte.this.find_all(exp.Table) if t.name.lower() in wanted and not t.db}
+    return {t.name.lower() for t in query.find_all(exp.Table) if t.name.lower() in wanted and not t.db}
 
 
 def _components(definitions: Mapping[str, exp.CTE], recursive: bool) -> list[list[str]]:
@@ -124,10 +129,10 @@ def _fixpoint(context: Context, members: list[exp.CTE]) -> Context:
     """The members of a recursive component, each the result of one shared fixpoint."""
     if any(cte.this.args.get("limit") or cte.this.args.get("order") for cte in members):
         raise Untranslatable("ORDER BY or LIMIT in a recursive definition")
-    headers = {cte.alias.lower(): _header(context, cte) for cte in members}
-    inner = context.with_ctes({name: _Self(header) for name, header in headers.items()})
+    headers = _headers(context, members)
+    inner = _with_headers(context, headers)
     distinct = {_is_distinct(cte.this) for cte in members} - {None}
-    if len(distinct) != 1:
+    if len(distinct) != 1 or any(_drops_itself(cte, headers) for cte in members):
         raise Untranslatable("recursion that mixes UNION and UNION ALL")
     sets = distinct == {True}
     definitions = tuple(_definition(inner, cte, headers[cte.alias.lower()], sets) for cte in members)
@@ -163,16 +168,56 @@ class _Again:
         return user.apart(self.answer)
 
 
+def _with_headers(context: Context, headers: Mapping[str, _Header]) -> Context:
+    return context.with_ctes({name: _Self(header) for name, header in headers.items()})
+
+
+def _headers(context: Context, members: list[exp.CTE]) -> dict[str, _Header]:
+    """The names and columns of recursive definitions, before their bodies are known.
+
+    The first branch names the columns. Where it does so by a star over another member, that one is first.
+    """
+    found: dict[str, _Header] = {}
+    waiting = {cte.alias.lower(): cte for cte in members}
+    while waiting:
+        known = _with_headers(context, found)
+        ready = [name for name, cte in waiting.items() if not _star_over(cte, waiting)]
+        if not ready:
+            raise Untranslatable("a recursive definition whose columns are not named")
+        found |= {name: _header(known, waiting.pop(name)) for name in ready}
+    return {cte.alias.lower(): found[cte.alias.lower()] for cte in members}
+
+
+def _star_over(cte: exp.CTE, waiting: Iterable[str]) -> bool:
+    """Whether the columns of a definition are those of another that is still waiting for its own."""
+    first = _branches(cte.this)[0]
+    return _written_names(cte) is None and bool(_references_in(first, waiting))
+
+
+def _written_names(cte: exp.CTE) -> tuple[str, ...] | None:
+    """The columns as the text names them, where it names all."""
+    first = _branches(cte.this)[0].unnest()
+    items = first.selects if isinstance(first, exp.Query) else []
+    names = tuple(cte.alias_column_names) or tuple(item.alias_or_name for item in items)
+    return names if names and all(name and name != "*" for name in names) else None
+
+
 def _header(context: Context, cte: exp.CTE) -> _Header:
-    """The name and columns of a recursive definition, before its body is known."""
-    first = cte.this
-    while isinstance(first, (exp.SetOperation, exp.Subquery)):
-        first = first.this
-    visible = tuple(cte.alias_column_names) or tuple(first.named_selects)
-    if not visible or "*" in visible or any(not name for name in visible):
-        raise Untranslatable("a recursive definition whose columns are not named")
+    from viewkeeper.sql.query import translate
+
+    visible = _written_names(cte) or translate(context.inside(None), _branches(cte.this)[0]).names
     columns = tuple(context.fresh(name) for name in visible)
-    return _Header(cte.alias, Answer(Reference(cte.alias, columns), visible, columns))
+    name = _own_name(context, cte.alias)
+    return _Header(name, Answer(Reference(name, columns), visible, columns))
+
+
+def _own_name(context: Context, alias: str) -> str:
+    """What a recursive definition is called inside: never as a table is that it hides."""
+    name = inner_relation(alias)
+    try:
+        return f"{name}__own" if context.catalog.schema(alias).name else name
+    except UnknownTable:
+        return name
 
 
 def _definition(context: Context, cte: exp.CTE, header: _Header, sets: bool) -> Definition:
@@ -199,27 +244,47 @@ def _in_order(answer: Answer) -> Relation:
 
 
 def _branches(query: exp.Expr) -> list[exp.Expr]:
-    """The operands of a chain of unions."""
+    """The operands of a chain of unions; what is united by UNION below UNION ALL stays one operand."""
+    union = _union(query)
+    if union is None:
+        return [query]
+    return [part for side in (union.this, union.expression) for part in _branches_below(side, union)]
+
+
+def _branches_below(query: exp.Expr, union: exp.Union) -> list[exp.Expr]:
+    below = _union(query)
+    drops = below is not None and below.args.get("distinct") and not union.args.get("distinct")
+    return [query] if drops else _branches(query)
+
+
+def _drops_itself(cte: exp.CTE, names: Iterable[str]) -> bool:
+    """Whether recursion goes through a UNION below a UNION ALL."""
+    return any(_union(part) is not None and _references_in(part, names) for part in _branches(cte.this))
+
+
+def recurses_by_union(query: exp.Expr) -> bool:
+    """Whether the text has recursion that drops duplicates, which Spark does not take."""
+    for clause in query.find_all(exp.With):
+        definitions = {cte.alias.lower(): cte for cte in clause.expressions}
+        for names in _components(definitions, bool(clause.args.get("recursive"))):
+            members = [definitions[name] for name in names]
+            if _is_recursive(members) and any(_is_distinct(cte.this) for cte in members):
+                return bool(clause.args.get("recursive"))
+    return False
+
+
+def _union(query: exp.Expr) -> exp.Union | None:
+    """The union that a query is, if it is one."""
     inner = query
     while isinstance(inner, exp.Subquery) and not inner.args.get("with_"):
         inner = inner.this
-    if isinstance(inner, exp.Union) and not inner.args.get("with_"):
-        return [*_branches(inner.this), *_branches(inner.expression)]
-    return [query]
+    return inner if isinstance(inner, exp.Union) and not inner.args.get("with_") else None
 
 
 def _is_distinct(query: exp.Expr) -> bool | None:
-    """Whether a chain of unions drops duplicates; None when it is no union."""
-    inner = query.unnest()
-    if not isinstance(inner, exp.Union):
-        return None
-    kinds = {bool(inner.args.get("distinct"))}
-    for side in (inner.this, inner.expression):
-        below = _is_distinct(side)
-        kinds |= set() if below is None else {below}
-    if len(kinds) > 1:
-        raise Untranslatable("recursion that mixes UNION and UNION ALL")
-    return kinds.pop()
+    """Whether a chain of unions drops duplicates, as the last of them does; None when it is no union."""
+    union = _union(query)
+    return None if union is None else bool(union.args.get("distinct"))
 
 
 def _check_monotone(rel: Relation, name: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from sqlglot import exp
 
@@ -11,8 +12,10 @@ from viewkeeper.algebra.expressions import Scalar
 from viewkeeper.sql.aggregates import is_aggregate_call
 from viewkeeper.sql.scope import Scope, Untranslatable
 
-OUTER = "__outer"
-"""The qualifier of a column that is already a column of the enclosing plan."""
+
+class OuterColumn(exp.Column):
+    """A column that is already one of the enclosing plan: no name in the text is it."""
+
 
 Attach = Callable[[exp.Expr], Scalar]
 
@@ -40,9 +43,13 @@ class Resolver:
                 return self._column(node, within_aggregate)
             case exp.Subquery() | exp.Exists() | exp.Select() | exp.SetOperation():
                 return self._subquery(node, within_aggregate)
-            case exp.In() if node.args.get("query"):
+            case exp.In() if is_in_query(node):
                 node.set("this", self._visit(node.this, within_aggregate))
                 return self._subquery(node, within_aggregate)
+            case exp.Not() if is_not_in_query(node):
+                test = node.this.unnest()
+                test.set("this", self._visit(test.this, within_aggregate))
+                return self._subquery(exp.Not(this=test), within_aggregate)
             case exp.Window() if node.args.get("alias"):
                 node = self._named_window(node)
         inside = within_aggregate or is_aggregate_call(node)
@@ -56,7 +63,7 @@ class Resolver:
     def _column(self, node: exp.Column, within_aggregate: bool) -> Scalar:
         if isinstance(node.this, exp.Star):
             raise Untranslatable("a star inside an expression")
-        if node.table == OUTER:
+        if isinstance(node, OuterColumn):
             bare = exp.Column(this=node.this.copy())
             return self.scope.captured(bare)
         parts = tuple(part.name for part in node.parts)
@@ -77,6 +84,16 @@ class Resolver:
         new.set("this", node.this)
         new.set("over", "OVER")
         return new
+
+
+def is_in_query(node: exp.Expr) -> TypeGuard[exp.In]:
+    """x IN (SELECT …)"""
+    return isinstance(node, exp.In) and bool(node.args.get("query"))
+
+
+def is_not_in_query(node: exp.Expr) -> bool:
+    """x NOT IN (SELECT …), a test of its own: with NULLs about it is not the opposite of IN in Spark."""
+    return isinstance(node, exp.Not) and is_in_query(node.this.unnest())
 
 
 def deferred(expr: Scalar) -> bool:

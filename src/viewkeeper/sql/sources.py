@@ -224,14 +224,22 @@ def _join_using(block: Block, right: Block, kind: JoinKind, names: list[str]) ->
     on = [exp.EQ(this=column(one.column), expression=column(other.column)) for one, other in pairs]
     block.join(right.rel, kind, conjunction([*right.ties, *on]))
     if kind in (JoinKind.SEMI, JoinKind.ANTI):
+        block.scope.fields[:] = _in_order(mine, [], block.scope.fields)
         return
     merged = [_merged(block, kind, one, other) for one, other in zip(mine, theirs, strict=True)]
-    hidden = {*mine, *theirs}
-    rest = [
-        replace(f, visible=False) if f in hidden and f.visible else f
-        for f in (*block.scope.fields, *right.scope.fields)
-    ]
-    block.scope.fields[:] = [*merged, *rest]
+    hidden = [field for field in (*mine, *theirs) if field not in merged]
+    block.scope.fields[:] = _in_order(merged, hidden, [*block.scope.fields, *right.scope.fields])
+
+
+def _in_order(keys: list[Field], hidden: list[Field], fields: list[Field]) -> list[Field]:
+    """The fields as a star shows them: the columns of USING, then the others.
+
+    Columns that only their table's name reaches come before all, where Spark's `t.*` finds them first.
+    """
+    rest = [field for field in fields if field not in keys and field not in hidden]
+    shown = [field for field in rest if field.visible]
+    reached = [*(replace(field, visible=False) for field in hidden), *(f for f in rest if not f.visible)]
+    return [*reached, *keys, *shown]
 
 
 def _field(scope: Scope, name: str) -> Field:
@@ -252,7 +260,7 @@ def _merged(block: Block, kind: JoinKind, left: Field, right: Field) -> Field:
     if kind is JoinKind.FULL:
         both = function("coalesce", column(left.column), column(right.column))
         return Field(None, left.name, block.add_column(left.name, both))
-    return replace(right, table=None) if kind is JoinKind.RIGHT else replace(left, table=None)
+    return right if kind is JoinKind.RIGHT else left
 
 
 def _join_lateral(block: Block, join: exp.Join) -> None:

@@ -12,6 +12,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from viewkeeper.errors import InvalidSQL
+from viewkeeper.sql.dialect import ViewkeeperSpark
 from viewkeeper.sql.select_parts import identifier
 
 
@@ -51,7 +52,7 @@ def with_names(sql: str) -> str:
 
 def _parsed(sql: str) -> exp.Expr:
     try:
-        return sqlglot.parse_one(sql, dialect="spark")
+        return sqlglot.parse_one(sql, dialect=ViewkeeperSpark)
     except SqlglotError as error:
         raise InvalidSQL("This SQL cannot be parsed.", str(error)) from error
 

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.errors import InvalidSQL, Unsupported
-from viewkeeper.sql.header import Header, plain_name, split_statements
+from viewkeeper.sql.header import Header, split_statements
 from viewkeeper.sql.parse import parse_one
 
 
@@ -166,7 +166,7 @@ def parse_statement(sql: str) -> Statement:
         case exp.Merge():
             return dml.merge(tree)
         case exp.TruncateTable():
-            return Delete(plain_name(tree.expressions[0].name))
+            return Delete(tree.expressions[0].name)
         case _:
             first = sql.strip().split(None, 1)[0].upper()
             raise Unsupported(
@@ -180,7 +180,7 @@ def _only_name(tree: exp.Drop) -> str:
     tables = tree.args.get("tables") or [tree.this]
     if len(tables) != 1 or tables[0].db:
         raise Unsupported("DROP takes one plain name.", tree.sql(dialect="spark"))
-    return plain_name(tables[0].name)
+    return str(tables[0].name)
 
 
 def _view_statement(header: Header) -> Statement | None:

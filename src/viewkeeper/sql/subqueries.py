@@ -7,7 +7,8 @@
     anything else         the distinct values of the outer columns join Q as a *domain*; Q carries them
                           along, and a null-safe join brings its rows back to the outer rows
 
-Under OR, in CASE, or in a select list, EXISTS (Q) is (SELECT COUNT(*) … Q) > 0.
+Under OR, in CASE, or in a select list, EXISTS (Q) is (SELECT COUNT(*) … Q) > 0, and IN and NOT IN are the
+tests of rows that WHERE makes of them: TRUE or FALSE. SQL's NULL is not among their values in Spark.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from viewkeeper.algebra.relations import Aggregate, JoinKind, Project, Relation
 from viewkeeper.sql.aggregates import is_aggregate_call
 from viewkeeper.sql.block import Block, domain_of, join_condition, trial_domain
 from viewkeeper.sql.context import Answer, Context
-from viewkeeper.sql.resolve import OUTER, outside_subqueries, top_down
+from viewkeeper.sql.resolve import OuterColumn, is_in_query, is_not_in_query, outside_subqueries, top_down
 from viewkeeper.sql.scope import NeedsDomain, Untranslatable
 
 _DERIVED = "__rows"
@@ -34,7 +35,7 @@ def semi_join(block: Block, part: exp.Expr) -> bool:
     inner = part.unnest()
     negated = isinstance(inner, exp.Not)
     test = inner.this.unnest() if negated else inner
-    if isinstance(test, exp.In) and test.args.get("query"):
+    if is_in_query(test):
         test = _in_as_exists(block, test, negated)
     if not isinstance(test, exp.Exists) or not isinstance(test.this, exp.Query):
         return False
@@ -54,7 +55,11 @@ def attach(block: Block, node: exp.Expr) -> Scalar:
         case exp.Exists():
             return _positive(scalar_value(block, _counted(node.this)))
         case exp.In():
-            return _three_valued(block, node)
+            return _positive(scalar_value(block, _counted(_matching(node, _outer_items(node), _equal))))
+        case exp.Not():
+            test = node.this.unnest()
+            rows = _matching(test, _outer_items(test), _equal_or_unknown)
+            return _nothing(scalar_value(block, _counted(rows)))
         case _:
             return scalar_value(block, node)
 
@@ -63,7 +68,7 @@ def attach_deferred(block: Block, expr: Scalar) -> Scalar:
     """Subqueries that waited for the aggregation are joined to its result."""
 
     def join(node: exp.Expr) -> Scalar | None:
-        if isinstance(node, exp.In) and node.args.get("query"):
+        if is_in_query(node) or is_not_in_query(node):
             return attach(block, node)
         return attach(block, node) if isinstance(node, (exp.Query, exp.Exists)) else None
 
@@ -166,6 +171,10 @@ def _positive(count: Scalar) -> Scalar:
     return exp.paren(exp.GT(this=count, expression=exp.Literal.number(0)))
 
 
+def _nothing(count: Scalar) -> Scalar:
+    return exp.paren(exp.EQ(this=count, expression=exp.Literal.number(0)))
+
+
 def _in_as_exists(block: Block, test: exp.In, negated: bool) -> exp.Exists:
     """x IN (Q) in WHERE; negated, a comparison that is NULL counts as a match."""
     left = [_outer(block.resolve(item)) for item in _items(test.this)]
@@ -174,13 +183,9 @@ def _in_as_exists(block: Block, test: exp.In, negated: bool) -> exp.Exists:
     return exp.Exists(this=_matching(test, left, _equal))
 
 
-def _three_valued(block: Block, test: exp.In) -> Scalar:
-    """x IN (Q) as a value: TRUE, FALSE, or NULL; `x` is resolved already."""
-    left = [_outer(item) for item in _items(test.this)]
-    matched = scalar_value(block, _counted(_matching(test, left, _equal)))
-    unknown = scalar_value(block, _counted(_matching(test, left, _equal_or_unknown)))
-    case = exp.Case().when(_positive(matched), exp.true()).when(_positive(unknown), exp.null())
-    return exp.paren(case.else_(exp.false()))
+def _outer_items(test: exp.In) -> list[Scalar]:
+    """The values that are looked for, which are resolved already."""
+    return [_outer(item) for item in _items(test.this)]
 
 
 def _matching(test: exp.In, left: list[Scalar], condition: Callable[[Scalar, Scalar], Scalar]) -> exp.Query:
@@ -225,8 +230,6 @@ def _outer(expr: Scalar) -> Scalar:
     """Plan columns marked as such, so that no inner name can capture them."""
 
     def mark(node: exp.Expr) -> exp.Expr:
-        if isinstance(node, exp.Column):
-            return exp.Column(this=node.this.copy(), table=exp.to_identifier(OUTER))
-        return node
+        return OuterColumn(this=node.this.copy()) if isinstance(node, exp.Column) else node
 
     return expr.transform(mark)

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from viewkeeper.algebra.schema import Column, ForeignKey, TableSchema
 from viewkeeper.errors import InvalidSQL, Unsupported
-from viewkeeper.sql.header import Header, plain_name, qualified
+from viewkeeper.sql.header import Header, qualified
 from viewkeeper.sql.statements import CreateTable
 
 _TYPES = {
@@ -38,7 +38,7 @@ def create_table(tree: exp.Create, sql: str) -> CreateTable:
     if table.db:
         raise qualified(table.sql())
     items = body.expressions if isinstance(body, exp.Schema) else []
-    schema = _schema(plain_name(table.name), items, _properties(tree))
+    schema = _schema(table.name, items, _properties(tree))
     query = _query_text(sql) if tree.args.get("expression") is not None else None
     if query is None and not schema.columns:
         raise InvalidSQL(f"The table {schema.name} has no columns.", hint="List them, or add AS SELECT ….")
@@ -62,7 +62,7 @@ def _schema(name: str, items: list[exp.Expr], properties: tuple[tuple[str, str],
 
 
 def _column(definition: exp.ColumnDef, key: tuple[str, ...]) -> Column:
-    name = plain_name(definition.name)
+    name = definition.name
     if definition.kind is None:
         raise InvalidSQL(f"The column {name} has no type.", columns=(name,))
     required = _constraint(definition, exp.NotNullColumnConstraint)

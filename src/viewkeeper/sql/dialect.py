@@ -1,0 +1,27 @@
+"""The dialect that users' text is read in: Spark's, with functions kept by name that sqlglot would change.
+
+sqlglot reads `log10(x)` as LOG(10, x), which differs in the last digit, and `to_char(x, f)` so that its
+format is lost. A call that is read under its own name is written as it was.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from sqlglot.dialects import Spark
+from sqlglot.parsers.spark import SparkParser
+
+_BY_NAME = frozenset(
+    """LOG10 TO_CHAR TO_VARCHAR TO_TIMESTAMP TO_UNIX_TIMESTAMP UNIX_DATE TO_UTC_TIMESTAMP FROM_UTC_TIMESTAMP
+    TIMESTAMP SPACE PARSE_JSON VARIANT_GET TRY_VARIANT_GET TRY_PARSE_JSON""".split()
+)
+
+
+class _Parser(SparkParser):
+    FUNCTIONS: ClassVar = {n: build for n, build in SparkParser.FUNCTIONS.items() if n not in _BY_NAME}
+
+
+class ViewkeeperSpark(Spark):  # type: ignore[misc]
+    """Spark SQL as users write it."""
+
+    Parser = _Parser
