@@ -22,7 +22,8 @@ class ViewDefinition:
     `propagated` is the version of the base tables that a next state, not yet published, is for.
     `state` names the hidden relations that its maintenance needs. `above` names the summary that a summary
     is defined over, where it is kept as one over the base tables, which are then its `tables`. `hidden` are
-    expressions that a summary stores beside its columns, so that others derive from it. The text of a
+    expressions that a summary stores beside its columns, so that others derive from it. `types` are those that
+    Spark gives to what the view sums up (`maintenance/typed_calls.py`). The text of a
     Datalog view, also in `sql`, has the rules of all predicates that are defined together with it;
     `predicates` gives the columns of each.
     """
@@ -42,6 +43,7 @@ class ViewDefinition:
     propagated: int | None = None
     above: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
+    types: tuple[tuple[str, str], ...] = ()
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -69,6 +71,7 @@ class ViewDefinition:
             "propagated": self.propagated,
             "above": list(self.above),
             "hidden": list(self.hidden),
+            "types": [list(pair) for pair in self.types],
         }
 
     @staticmethod
@@ -89,6 +92,7 @@ class ViewDefinition:
             propagated=data.get("propagated"),
             above=tuple(data.get("above", ())),
             hidden=tuple(data.get("hidden", ())),
+            types=tuple((text, kind) for text, kind in data.get("types", ())),
         )
 
 

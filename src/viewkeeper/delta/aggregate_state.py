@@ -19,7 +19,8 @@ from sqlglot import exp
 from viewkeeper.algebra.build import fresh, projected
 from viewkeeper.algebra.expressions import Named, Scalar, column, same
 from viewkeeper.algebra.relations import Aggregate, Relation
-from viewkeeper.delta.functions import ROWS, Decomposition, Kind, Part, decompose
+from viewkeeper.delta.functions import decompose
+from viewkeeper.delta.parts import ROWS, Decomposition, Kind, Part
 
 ROWS_NAME = "__rows"
 """The state column that holds COUNT(*): a group where it is 0 does not exist."""
@@ -51,6 +52,14 @@ class AggregateState:
 
     def name(self, part: Part) -> str:
         return self._name[part]
+
+    def part(self, name: str) -> Part | None:
+        """What a column holds, where it is a piece of state."""
+        return self._part.get(name)
+
+    @cached_property
+    def _part(self) -> dict[str, Part]:
+        return {name: part for part, name in self.names}
 
     def at(self, part: Part) -> str:
         """The column that says how many rows hold an extreme."""
@@ -90,7 +99,7 @@ def aggregate_state(aggregate: Aggregate) -> AggregateState | None:
         return None
     parts = dict.fromkeys([ROWS, *(part for _, call in known for _, part in call.parts)])
     for part in tuple(parts):
-        if part.kind not in (Kind.ROWS, Kind.COUNT):
+        if part.is_null_over_nothing:
             parts[Part(Kind.COUNT, part.argument)] = None
     return AggregateState(aggregate, known, tuple(_named(tuple(parts), aggregate.key_names).items()))
 
@@ -109,5 +118,6 @@ def _named(parts: tuple[Part, ...], taken: tuple[str, ...]) -> Mapping[Part, str
 
 
 def _stem(argument: Scalar, number: int) -> str:
-    """A column's name; an expression is numbered."""
-    return argument.name if isinstance(argument, exp.Column) else f"e{number}"
+    """A column's name, whatever type it is read in; an expression is numbered."""
+    value = argument.this if isinstance(argument, exp.Cast) else argument
+    return value.name if isinstance(value, exp.Column) else f"e{number}"

@@ -25,7 +25,6 @@ from viewkeeper.algebra.expressions import (
     Scalar,
     column,
     conjunction,
-    equal,
     function,
     literal,
     not_,
@@ -37,7 +36,7 @@ from viewkeeper.algebra.expressions import (
 from viewkeeper.algebra.relations import JoinKind, Relation
 from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState
 from viewkeeper.delta.extremes import Extreme, is_lost
-from viewkeeper.delta.functions import Kind, Part, when
+from viewkeeper.delta.parts import Kind, Part, when
 from viewkeeper.delta.restrict import restrict_by
 from viewkeeper.delta.summary_delta import full_state, lost, summary_columns
 
@@ -207,13 +206,14 @@ def _extreme(state: AggregateState, part: Part) -> Extreme:
 
 
 def _undetermined(state: AggregateState) -> Scalar:
-    """C_1 or … or C_k; and sums that are not finite, for no value can be taken out of NaN again."""
+    """C_1 or … or C_k; and sums in floating point, out of which no value can be taken again."""
     found = [is_lost(_extreme(state, part)) for part in state.extremes]
-    found += [_not_finite(_added(state, part)) for part in state.parts if part.kind is Kind.SUM]
+    found += [_is_mixed(state, part) for part in state.parts if part.inexact]
     return or_(*found) if found else exp.false()
 
 
-def _not_finite(total: Scalar) -> Scalar:
-    """`t − t` is 0 for every number, and NaN for NaN and the infinities."""
-    gap = exp.Sub(this=exp.paren(total), expression=exp.paren(total))
-    return not_(equal(exp.paren(gap), literal(0)))
+def _is_mixed(state: AggregateState, part: Part) -> Scalar:
+    """Whether values of an inexact sum came or went, and some are left: of none the sum is known again."""
+    changed = not_(exp.Is(this=column(state.name(part)), expression=exp.null()))
+    left = exp.GT(this=exp.paren(_count_after(state.counter(part))), expression=literal(0))
+    return conjunction((changed, left))

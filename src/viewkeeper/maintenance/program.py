@@ -32,7 +32,7 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.walk import children, with_children
 from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState, aggregate_state
-from viewkeeper.delta.functions import Kind, when
+from viewkeeper.delta.parts import Kind, when
 from viewkeeper.delta.summary_delta import full_state
 from viewkeeper.maintenance.needed_groups import with_needed_groups
 from viewkeeper.maintenance.recursive_strata import (

@@ -10,7 +10,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from viewkeeper.algebra.expressions import Scalar
-from viewkeeper.delta.functions import Decomposition, decompose
+from viewkeeper.delta.functions import decompose
+from viewkeeper.delta.parts import Decomposition
 from viewkeeper.maintenance.lattice.cube_view import Refusal
 
 
