@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sqlglot import exp
 
 from tests.laws.databases import Change, History, histories
-from tests.laws.expressions import AGGREGATES, ANY, BOOLEAN, DOUBLE, INT, RATIO, Template
+from tests.laws.expressions import AGGREGATES, ANY, BOOLEAN, DECIMAL, DOUBLE, INT, RATIO, Template
 from tests.laws.harness import difference, load, rows_of, scan, store, value
 from tests.laws.plans import Draw, plan
 from tests.laws.settings import cases
@@ -38,19 +38,18 @@ from viewkeeper.delta.summary_delta import full_state, group_totals, summary_del
 from viewkeeper.maintenance.aggregates import refreshed_groups
 
 WITH_STATE = (
-    *(t for t in AGGREGATES if "DISTINCT" not in t.text and "median" not in t.text),
+    *(t for t in AGGREGATES if "DISTINCT" not in t.text and t.text != "median(x)" and t.takes != (DOUBLE,)),
     Template("min(DISTINCT x)", (ANY,), ANY),
     Template("count(1)", (), INT),
     Template("bool_or(x) FILTER (WHERE y > 0)", (BOOLEAN, INT), BOOLEAN),
     Template("max(x) FILTER (WHERE y > 0)", (ANY, INT), ANY),
     Template("avg(x) FILTER (WHERE y IS NULL)", (INT, ANY), RATIO),
-    Template("avg(x)", (DOUBLE,), RATIO),
-    Template("var_pop(x)", (INT,), RATIO),
-    Template("var_samp(x)", (INT,), RATIO),
-    Template("stddev_pop(x)", (INT,), RATIO),
-    Template("stddev(x)", (INT,), RATIO),
-    Template("covar_pop(x, y)", (INT, INT), RATIO),
-    Template("covar_samp(x, y)", (INT, INT), RATIO),
+    Template("sum(CAST(x AS DOUBLE))", (DOUBLE,), RATIO),
+    Template("avg(CAST(x AS DOUBLE))", (DOUBLE,), RATIO),
+    Template("sum(CAST(x AS DOUBLE)) FILTER (WHERE y IS NULL)", (DOUBLE, ANY), RATIO),
+    Template("sum(CAST(x AS BIGINT))", (INT,), INT),
+    Template("avg(CAST(x AS BIGINT))", (INT,), RATIO),
+    Template("sum(CAST(x AS DECIMAL(6, 2)))", (DECIMAL,), DECIMAL),
 )
 
 

@@ -11,7 +11,7 @@ so that deleting one of several equal minima needs no look at the base.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from sqlglot import exp
@@ -85,6 +85,14 @@ class AggregateState:
             return column(self.name(part))
 
         return (*same(self.keys), *(Named(name, call.final(stored)) for name, call in self.calls))
+
+    @property
+    def as_stored(self) -> Relation:
+        """The aggregate, put together from the same pieces as from its state: to the last digit what is stored."""
+        if not any(part.kind is Kind.TOTAL for part in self.parts):
+            return self.aggregate
+        totals = tuple(Named(name, part.call) for part, name in self.names)
+        return self.visible(replace(self.aggregate, aggregates=totals))
 
     def visible(self, stored: Relation) -> Relation:
         """The aggregate itself, from its state."""

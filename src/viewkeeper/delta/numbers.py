@@ -67,6 +67,31 @@ def _decomposed(x: Scalar, filtered: Wrap, call: str) -> Decomposition | None:
     return _plain(value, "v" if call == _SUM else "CASE WHEN n > 0 THEN v / n END")
 
 
+def digits_of(x: Scalar) -> tuple[int, int] | None:
+    """Precision and scale of an argument that is a DECIMAL."""
+    return _digits(x.to) if isinstance(x, exp.Cast) and x.to.is_type("decimal") else None
+
+
+def is_addable(x: Scalar) -> bool:
+    """Whether sums of an argument can be added to one another by `+`, as far as its digits are known."""
+    digits = digits_of(x)
+    return digits is None or digits[0] <= ROOMY
+
+
+def in_type_of_sum(x: Scalar, total: Scalar) -> Scalar:
+    """A sum of sums of x in the type that SUM(x) has."""
+    digits = digits_of(x)
+    return total if digits is None else exp.cast(total, f"decimal({digits[0] + 10}, {digits[1]})")
+
+
+def average_from(x: Scalar, total: Scalar, count: Scalar) -> Scalar | None:
+    """AVG(x) from SUM(x) and COUNT(x); none where that would need more digits than there are."""
+    found = average_of(x, lambda value: value)
+    if found is None or not is_addable(x):
+        return None
+    return replace_columns(parsed(found.formula), {"v": total, "n": count})
+
+
 def _plain(x: Scalar, formula: str, kind: str = "") -> Decomposition:
     return Decomposition(formula, (("v", Part(Kind.SUM, x, kind)), ("n", Part(Kind.COUNT, x))))
 
