@@ -46,6 +46,10 @@ class AggregateState:
     def extremes(self) -> tuple[Part, ...]:
         return tuple(part for part in self.parts if part.is_extreme)
 
+    @property
+    def moments(self) -> tuple[Part, ...]:
+        return tuple(part for part in self.parts if part.is_moment)
+
     @cached_property
     def _name(self) -> dict[Part, str]:
         return dict(self.names)
@@ -107,8 +111,9 @@ def aggregate_state(aggregate: Aggregate) -> AggregateState | None:
         return None
     parts = dict.fromkeys([ROWS, *(part for _, call in known for _, part in call.parts)])
     for part in tuple(parts):
-        if part.is_null_over_nothing:
-            parts[Part(Kind.COUNT, part.argument)] = None
+        for argument in (part.argument, part.other):
+            if part.is_null_over_nothing and argument is not None:
+                parts[Part(Kind.COUNT, argument)] = None
     return AggregateState(aggregate, known, tuple(_named(tuple(parts), aggregate.key_names).items()))
 
 

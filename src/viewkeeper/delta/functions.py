@@ -4,6 +4,8 @@
     COUNT(x)               n(x)                                     f: 2.a + 1.a
     SUM(x), AVG(x)         sum(x), n(x)                             by type: see `delta/numbers.py`
     MIN(x), MAX(x)         the extreme, how many rows hold it, n(x) see `delta/extremes.py`
+    VAR, STDDEV            n(x), mean, central moment               see `delta/moments.py`
+    COVAR, CORR            the same of pairs, and the joint moment
     BOOL_AND, BOOL_OR      n(x), how many are true
     f(x) FILTER (WHERE c)  f(CASE WHEN c THEN x END)
 
@@ -16,6 +18,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from viewkeeper.algebra.expressions import Scalar
+from viewkeeper.delta.moments import moments_of, pair_moments_of
 from viewkeeper.delta.numbers import average_of, sum_of
 from viewkeeper.delta.parts import ROWS, Decomposition, Kind, Part, when
 
@@ -25,6 +28,7 @@ _FORMULAS: dict[type[exp.Expr], str] = {
 }
 _OTHER_NAMES: dict[str, type[exp.Expr]] = {
     "MEAN": exp.Avg,
+    "STD": exp.Stddev,
     "EVERY": exp.LogicalAnd,
     "SOME": exp.LogicalOr,
 }
@@ -61,6 +65,10 @@ def _decomposed(call: Scalar, condition: Scalar | None) -> Decomposition | None:
         case exp.Min() | exp.Max() if not call.args.get("expressions"):
             kind, x = Kind(type(call).__name__.lower()), argument(call.this)
             return Decomposition("v", (("v", Part(kind, x)), ("n", Part(Kind.COUNT, x))))
+        case exp.Variance() | exp.VariancePop() | exp.Stddev() | exp.StddevPop() | exp.StddevSamp():
+            return moments_of(call, argument)
+        case exp.CovarPop() | exp.CovarSamp() | exp.Corr():
+            return pair_moments_of(call, argument)
         case exp.LogicalAnd() | exp.LogicalOr():
             x = argument(call.this)
             true = Part(Kind.COUNT, when(x, exp.convert(1)))

@@ -108,7 +108,7 @@ _HALVES_SHARED = f"CASE WHEN n > 0 THEN (CAST(h AS DOUBLE) * {_HALF} + CAST(l AS
 
 def _in_halves(x: Scalar, formula: str) -> Decomposition:
     """A whole number of 64 bits as two numbers of 32, of which the lower is not negative."""
-    halves = (("h", _total("shiftright(x, 32)", x)), ("l", _total(f"x & {_HALF - 1}", x)))
+    halves = (("h", _total("shiftright(x, 32)", x, limit=_HALF // 4)), ("l", _total(f"x & {_HALF - 1}", x)))
     return Decomposition(formula, (*halves, ("n", Part(Kind.COUNT, x))))
 
 
@@ -149,7 +149,7 @@ def _in_two(x: Scalar, scale: int) -> Decomposition:
     text = f"concat({sign}, CAST(abs({high}) AS STRING), {digits}, 'E-{scale}')"
     low_kind = f"decimal({_LOW + 11},{scale})"
     parts = (
-        ("h", _total(f"x div {unit}", x)),
+        ("h", _total(f"x div {unit}", x, limit=10 ** (38 - _LOW) // 2)),
         ("l", _total(f"x % {unit}", x, low_kind)),
         ("n", Part(Kind.COUNT, x)),
     )
@@ -189,8 +189,8 @@ def _limbs_added() -> str:
     return found
 
 
-def _total(formula: str, x: Scalar, kind: str = "bigint") -> Part:
-    return Part(Kind.TOTAL, _over(formula, x), kind)
+def _total(formula: str, x: Scalar, kind: str = "bigint", limit: int = 0) -> Part:
+    return Part(Kind.TOTAL, _over(formula, x), kind, limit=limit)
 
 
 def _over(formula: str, x: Scalar) -> Scalar:

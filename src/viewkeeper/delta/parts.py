@@ -6,6 +6,7 @@
     TOTAL   SUM(x), 0 over nothing    a share of a number, and never NULL; it needs no count of its own
     MIN     the least value           beside the number of rows that hold it
     MAX     the greatest value        likewise
+    MEAN, SPREAD, PEAK, COMOMENT      do not add up: see `delta/moments.py`
 """
 
 from __future__ import annotations
@@ -30,24 +31,35 @@ class Kind(Enum):
     TOTAL = "total"
     MIN = "min"
     MAX = "max"
+    MEAN = "mean"
+    SPREAD = "spread"
+    PEAK = "peak"
+    COMOMENT = "comoment"
 
 
 @dataclass(frozen=True)
 class Part:
-    """A piece of state: its kind and its argument; COUNT(*) has none.
+    """A piece of state: its kind and its argument; COUNT(*) has none, and what is kept of pairs has an `other`.
 
     `type` is what it is stored in, where sums of sums would get another type. `inexact`: the sum is one in
-    floating point, out of which no value can be taken again.
+    floating point, out of which no value can be taken again. Beyond its `limit` the whole of which it is a share may
+    not fit its type.
     """
 
     kind: Kind
     argument: Scalar | None = None
     type: str = field(default="", compare=False)
     inexact: bool = field(default=False, compare=False)
+    limit: int = field(default=0, compare=False)
+    other: Scalar | None = None
 
     @property
     def is_extreme(self) -> bool:
         return self.kind in (Kind.MIN, Kind.MAX)
+
+    @property
+    def is_moment(self) -> bool:
+        return self.kind in (Kind.MEAN, Kind.SPREAD, Kind.PEAK, Kind.COMOMENT)
 
     @property
     def is_summed(self) -> bool:
@@ -57,7 +69,7 @@ class Part:
     @property
     def is_null_over_nothing(self) -> bool:
         """Whether a count of values must stand beside it, to tell when it is NULL."""
-        return self.kind is Kind.SUM or self.is_extreme
+        return self.kind is Kind.SUM or self.is_extreme or self.is_moment
 
     def typed(self, value: Scalar) -> Scalar:
         """A value of it in the type that it is stored in."""
@@ -66,15 +78,24 @@ class Part:
     @property
     def call(self) -> Scalar:
         """The function of SQL that gives it over the rows of a group."""
-        if self.argument is None:
-            return function("count", exp.Star())
+        return function("count", exp.Star()) if self.argument is None else self.over(self.argument, self.other)
+
+    def over(self, x: Scalar, y: Scalar | None = None) -> Scalar:
+        """The function of SQL that gives it, over values of its argument."""
         match self.kind:
             case Kind.COUNT:
-                return function("count", self.argument)
+                return function("count", x)
             case Kind.TOTAL:
-                return function("coalesce", function("sum", self.argument), literal(0))
+                return function("coalesce", function("sum", x), literal(0))
+            case Kind.MEAN:
+                return function("avg", x)
+            case Kind.SPREAD | Kind.PEAK:
+                return exp.Mul(this=function("var_pop", x), expression=function("count", x))
+            case Kind.COMOMENT:
+                assert y is not None, "a comoment is one of pairs"
+                return exp.Mul(this=function("covar_pop", x, y), expression=function("count", x))
             case _:
-                return function(self.kind.value, self.argument)
+                return function(self.kind.value, x)
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ from viewkeeper.algebra.expressions import (
 from viewkeeper.algebra.relations import JoinKind, Relation
 from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState
 from viewkeeper.delta.extremes import Extreme, is_lost
+from viewkeeper.delta.moments import Moments
 from viewkeeper.delta.parts import Kind, Part, when
 from viewkeeper.delta.restrict import restrict_by
 from viewkeeper.delta.summary_delta import full_state, lost, summary_columns
@@ -175,10 +176,24 @@ def _new(state: AggregateState, name: str) -> Scalar:
     """f(2.a, 1.a): the new value of a state column."""
     for part, part_name in state.names:
         if name == part_name:
-            return _extreme(state, part).value if part.is_extreme else _added(state, part)
+            return _new_part(state, part)
         if part.is_extreme and name == state.at(part):
             return _extreme(state, part).holders
     return column(name)
+
+
+def _new_part(state: AggregateState, part: Part) -> Scalar:
+    if part.is_moment:
+        return _moments(state).new(part)
+    return _extreme(state, part).value if part.is_extreme else _added(state, part)
+
+
+def _moments(state: AggregateState) -> Moments:
+    return Moments(
+        lambda part: column(old_of(state.name(part))),
+        lambda part: column(state.name(part)),
+        lambda part: column(lost(state.name(part))),
+    )
 
 
 def _added(state: AggregateState, part: Part) -> Scalar:
@@ -208,6 +223,7 @@ def _extreme(state: AggregateState, part: Part) -> Extreme:
 def _undetermined(state: AggregateState) -> Scalar:
     """C_1 or … or C_k; and sums in floating point, out of which no value can be taken again."""
     found = [is_lost(_extreme(state, part)) for part in state.extremes]
+    found += [_moments(state).is_lost(part) for part in state.moments if part.kind is Kind.PEAK]
     found += [_is_mixed(state, part) for part in state.parts if part.inexact]
     return or_(*found) if found else exp.false()
 

@@ -10,6 +10,8 @@ with the number of rows that hold it, net of what the same batch inserts and del
     __min_x       least value inserted     a_i        __at_min_x        how many rows of it
     __lost_min_x  least value deleted      b_i        __lost_at_min_x   how many rows of it
 
+So they do for moments, which do not add up: `__lost_mean_x` is the mean of what was deleted, `__lost_n_x` its number.
+
 The same expression over all rows of R is the state itself: everything is inserted. The plans made
 here have explicit counts; they are steps of a script, and others refer to their results.
 """
@@ -50,9 +52,10 @@ def lost(name: str) -> str:
 
 
 def summary_columns(state: AggregateState) -> tuple[str, ...]:
-    """The columns of a summary-delta: those of the state, and what extremes lost."""
-    gone = (lost(name) for part in state.extremes for name in (state.name(part), state.at(part)))
-    return (*state.columns, *gone)
+    """The columns of a summary-delta: those of the state, and what extremes and moments lost."""
+    gone = [lost(name) for part in state.extremes for name in (state.name(part), state.at(part))]
+    gone += [lost(name) for part in state.moments for name in (state.name(part), state.counter(part))]
+    return (*state.columns, *dict.fromkeys(gone))
 
 
 def summary_delta(state: AggregateState, delta: Relation) -> Relation:
@@ -135,7 +138,7 @@ def with_holders(state: AggregateState, totals: Relation, rows: Relation) -> Rel
 
 
 def _summed_up(state: AggregateState, prepared: Relation) -> Relation:
-    if len(_held(state)) == 1:
+    if len(_held(state)) == 1 and not state.moments:
         return finished(state, _in_one_pass(state, prepared))
     total = _sums(state, prepared)
     for argument in _held(state):
@@ -229,8 +232,21 @@ def signed_rows(state: AggregateState, delta: Relation) -> Relation:
 
 
 def _sums(state: AggregateState, prepared: Relation) -> Relation:
-    totals = [Named(name, _total(state, part)) for part, name in state.names if not part.is_extreme]
-    return Aggregate(_signed(state, prepared), same(state.keys), tuple(totals))
+    added = [(part, name) for part, name in state.names if not part.is_extreme and not part.is_moment]
+    totals = [Named(name, _total(state, part)) for part, name in added]
+    totals += [one for part in state.moments for one in _sides(state, part)]
+    return Aggregate(_signed(state, prepared), same(state.keys), tuple(dict.fromkeys(totals)))
+
+
+def _sides(state: AggregateState, part: Part) -> Iterator[Named]:
+    """A moment of what is inserted and of what is deleted, and the number of values deleted."""
+    of = [Part(Kind.COUNT, one) for one in (part.argument, part.other) if one is not None]
+    for comparison, name_of in ((exp.GT, str), (exp.LT, lost)):
+        side = comparison(this=column(SIGN), expression=literal(0))
+        values = [when(side, column(value_name(state, one))) for one in of]
+        yield Named(name_of(state.name(part)), part.over(*values))
+        if name_of is lost:
+            yield Named(lost(state.counter(part)), function("count", values[0]))
 
 
 def _signed(state: AggregateState, prepared: Relation) -> Relation:
@@ -239,7 +255,7 @@ def _signed(state: AggregateState, prepared: Relation) -> Relation:
     Where values are only counted, a row stands for all its copies and its sign for their number.
     """
     summed = {value_name(state, part) for part in state.parts if part.is_summed}
-    if not summed:
+    if not summed and not state.moments:
         return renamed(prepared, {COUNT: SIGN})
     gone = exp.LT(this=column(COUNT), expression=literal(0))
     others = [name for name in prepared.columns if name != COUNT]

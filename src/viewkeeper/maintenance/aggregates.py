@@ -58,6 +58,8 @@ def must_look(stratum: Stratum, batch: Batch, changed: frozenset[str]) -> bool:
     """
     state = _state(stratum)
     inserts_only = all(name in batch.changes and batch.changes[name].only_inserts for name in changed)
+    if state.moments:  # they do not add up
+        return True
     only_grows = inserts_only and is_linear(_query(stratum))
     return not only_grows and bool(state.extremes or any(part.inexact for part in state.parts))
 

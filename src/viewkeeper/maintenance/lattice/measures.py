@@ -26,7 +26,8 @@ class Refused(Exception):
 def distributive(call: Scalar) -> Scalar:
     """The call, where it can be computed from the values of parts of a group."""
     call = call.unnest()
-    if decompose(call) is None:
+    found = decompose(call)
+    if found is None or any(part.is_moment for _, part in found.parts):
         text = call.sql("spark")
         raise Refused("holistic", f"{text} cannot be computed from the values of parts of a group")
     return call.copy()
