@@ -22,8 +22,8 @@ class ViewDefinition:
     `propagated` is the version of the base tables that a next state, not yet published, is for.
     `state` names the hidden relations that its maintenance needs. `above` names the summary that a summary
     is defined over, where it is kept as one over the base tables, which are then its `tables`. `hidden` are
-    expressions that a summary stores beside its columns, so that others derive from it. `types` are those that
-    Spark gives to what the view sums up (`maintenance/typed_calls.py`). The text of a
+    expressions that a summary stores beside its columns, so that others derive from it. `types` are those
+    that Spark gives to what the view sums up (`maintenance/typed_calls.py`). The text of a
     Datalog view, also in `sql`, has the rules of all predicates that are defined together with it;
     `predicates` gives the columns of each.
     """

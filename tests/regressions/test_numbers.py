@@ -107,9 +107,7 @@ def test_several_long_decimal_sums_after_deletions(
         agrees(views, "t")
 
 
-def test_decimal_sums_kept_by_id_based_diffs(
-    warehouse: vk.Warehouse, agrees: Callable[..., None]
-) -> None:
+def test_decimal_sums_kept_by_id_based_diffs(warehouse: vk.Warehouse, agrees: Callable[..., None]) -> None:
     warehouse.sql("CREATE TABLE p (id INT, g INT, c DECIMAL(18,8), d DECIMAL(38,10), PRIMARY KEY (id))")
     warehouse.sql("INSERT INTO p VALUES (1, 1, 1.5, 0.0000000001), (2, 1, 0.00000003, 7), (3, 2, 1, 1)")
     views = {
@@ -129,9 +127,7 @@ def test_decimal_sums_kept_by_id_based_diffs(
         agrees(views, "p")
 
 
-def test_moments_of_large_values_close_together(
-    warehouse: vk.Warehouse, agrees: Callable[..., None]
-) -> None:
+def test_moments_of_large_values_close_together(warehouse: vk.Warehouse, agrees: Callable[..., None]) -> None:
     warehouse.sql("CREATE TABLE t (g INT, k INT, x DOUBLE, y DOUBLE)")
     warehouse.sql(
         "INSERT INTO t VALUES (1, 1, 1000000000.1, 2000000000.2), (1, 2, 1000000000.2, 2000000000.41), "

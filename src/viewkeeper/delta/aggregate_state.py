@@ -92,7 +92,7 @@ class AggregateState:
 
     @property
     def as_stored(self) -> Relation:
-        """The aggregate, put together from the same pieces as from its state: to the last digit what is stored."""
+        """The aggregate, put together of the pieces that are stored: the same to the last digit."""
         if not any(part.kind is Kind.TOTAL for part in self.parts):
             return self.aggregate
         totals = tuple(Named(name, part.call) for part, name in self.names)

@@ -1,16 +1,17 @@
-"""Variance, deviation, covariance and correlation from counts, means and central moments, as Spark keeps them.
+"""Variance, deviation, covariance, correlation from counts, means and central moments, as Spark keeps them.
 
     n, m = avg(x), s = Σ(x − m)²        of pairs also  c = Σ(x − m_x)(y − m_y)
 
-Sums of squares would cancel: of values near 10⁹ that differ by tenths nothing is left. Moments do not add up column
-by column, so that the stored ones stand beside those of the inserted and of the deleted rows, and Chan's formulas
-put them together:
+Sums of squares would cancel: of values near 10⁹ that differ by tenths nothing is left. Moments do not add up
+column by column, so that the stored ones stand beside those of the inserted and of the deleted rows, and
+Chan's formulas put them together:
 
     merge     n = n₀ + n₁     m = m₀ + (m₁ − m₀)·n₁/n      s = s₀ + s₁ + (m₁ − m₀)²·n₀·n₁/n
     take out  n = nₐ − n₂     m = mₐ − (m₂ − mₐ)·n₂/n      s = sₐ − s₂ − (m₂ − m)²·n·n₂/nₐ
 
-Taking values out loses the digits by which s shrinks. The greatest s since the group was last computed from its rows
-is kept beside it, and a group whose s falls below a hundredth of that is computed anew: two digits are lost at most.
+Taking values out loses the digits by which s shrinks. The greatest s since the group was last computed from
+its rows is kept beside it, and a group whose s falls below a hundredth of that is computed anew: two digits
+are lost at most.
 """
 
 from __future__ import annotations
@@ -78,9 +79,13 @@ class Moments:
         """The new value of a part."""
         formula = {
             Kind.MEAN: _MEAN_LEFT,
-            Kind.SPREAD: _LEFT.format(s="s", a="m", b="m", mean_a=_merged_mean("m"), mean_b=_merged_mean("m")),
+            Kind.SPREAD: _LEFT.format(
+                s="s", a="m", b="m", mean_a=_merged_mean("m"), mean_b=_merged_mean("m")
+            ),
             Kind.PEAK: f"greatest(p0, {_MERGED.format(s='s', a='m', b='m')})",
-            Kind.COMOMENT: _LEFT.format(s="c", a="m", b="w", mean_a=_merged_mean("m"), mean_b=_merged_mean("w")),
+            Kind.COMOMENT: _LEFT.format(
+                s="c", a="m", b="w", mean_a=_merged_mean("m"), mean_b=_merged_mean("w")
+            ),
         }[part.kind]
         return self._over(formula, part)
 
@@ -115,7 +120,9 @@ class Moments:
 
 def _merged_mean(m: str) -> str:
     """The mean of what was stored and what came."""
-    return f"(CASE WHEN n1 = 0 THEN {m}0 WHEN n0 = 0 THEN {m}1 ELSE {m}0 + ({m}1 - {m}0) * (n1 / (n0 + n1)) END)"
+    return (
+        f"(CASE WHEN n1 = 0 THEN {m}0 WHEN n0 = 0 THEN {m}1 ELSE {m}0 + ({m}1 - {m}0) * (n1 / (n0 + n1)) END)"
+    )
 
 
 _MERGED = (

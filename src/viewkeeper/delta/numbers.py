@@ -1,25 +1,26 @@
 """The numeric tower: what SUM and AVG keep of numbers of each type, and how they show it.
 
-Spark is asked for the types of arguments when a view is defined (`maintenance/typed_calls.py`), and they stand in
-the plan as casts: SUM(CAST(x AS DOUBLE)). An argument without a cast is of a type whose own sum is exact and has
-room for any number of rows: TINYINT to INT, intervals.
+Spark is asked for the types of arguments when a view is defined (`maintenance/typed_calls.py`), and they
+stand in the plan as casts: SUM(CAST(x AS DOUBLE)). An argument without a cast is of a type whose own sum is
+exact and has room for any number of rows: TINYINT to INT, intervals.
 
-    type              kept                                              SUM                      AVG
-    TINYINT … INT     sum(x), n                                         sum                      sum / n
-    BIGINT            two halves of 32 bits, n                          h·2³² + l                in floating point
-    DECIMAL to 27     sum(x), n; it has ten digits more than x          sum                      exact, then rounded
-    DECIMAL from 28   x div u, x mod u, n, with u = 10^26 units of x    put together as text     no state
-    FLOAT, DOUBLE     four limbs of 32 bits, what is outside of them,   from the lowest limb up  sum / n
-                      and how many that are, n
+    type              kept                                          SUM                      AVG
+    TINYINT … INT     sum(x), n                                     sum                      sum / n
+    BIGINT            two halves of 32 bits, n                      h·2³² + l                as DOUBLE
+    DECIMAL to 27     sum(x) of ten digits more than x, n           sum                      exact, rounded
+    DECIMAL from 28   x div u, x mod u, n; u is 10^26 units of x    put together as text     no state
+    FLOAT, DOUBLE     four limbs of 32 bits, what is outside of     from the lowest limb up  sum / n
+                      them and how many that are, n
 
 Halves, limbs, quotients and remainders just add up and never overflow on the way. The whole overflows, in
-Spark's own words, where it does not fit itself. A sum of two DECIMAL(38,s) in SQL would lose a digit: that is why
-nothing is kept in more than 37.
+Spark's own words, where it does not fit itself. A sum of two DECIMAL(38,s) in SQL would lose a digit: that is
+why nothing is kept in more than 37.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 from sqlglot import exp
 
@@ -124,8 +125,8 @@ def _of_decimal(x: Scalar, precision: int, scale: int, call: str) -> Decompositi
 def exact_average(precision: int, scale: int) -> str:
     """The average of DECIMAL(p,s) from its sum v and count n, as Spark's AVG rounds it: DECIMAL(p+4,s+4).
 
-    v / n in SQL has another scale. The quotient's whole part is exact, and what is left of v is divided in types
-    that give the quotient the scale of the result.
+    v / n in SQL has another scale. The quotient's whole part is exact, and what is left of v is divided in
+    types that give the quotient the scale of the result.
     """
     n, shown = "CAST(n AS DECIMAL(12, 0))", scale + 4
     whole = f"CAST((v - v % {n}) / {n} AS DECIMAL({precision - scale + 1}, 0))"
@@ -161,11 +162,11 @@ def _in_limbs(x: Scalar, share: str) -> Decomposition:
 
         limb k  =  rint(x·c_k) − 2³²·rint(x·c_{k−1})
 
-    Every step is exact. What is not finite, too large for the highest limb or finer than the lowest is outside:
-    it is summed up as SQL does, and a group that has some is computed anew when some are deleted.
+    Every step is exact. What is not finite, too large for the highest limb or finer than the lowest is
+    outside: it is summed up as SQL does, and a group that has some is computed anew when some are deleted.
     """
     scaled = [f"rint(x * {unit})" for unit in _UNITS]
-    limbs = [scaled[0], *(f"{low} - {high} * {_HALF}" for high, low in zip(scaled, scaled[1:], strict=False))]
+    limbs = [scaled[0], *(f"{low} - {high} * {_HALF}" for high, low in pairwise(scaled))]
     inside = _over(f"abs(x) < {_GREATEST} AND {scaled[-1]} = x * {_UNITS[-1]}", x)
     zero = exp.cast(literal(0), "bigint")
     parts = [

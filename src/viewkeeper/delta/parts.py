@@ -1,12 +1,12 @@
 """Pieces of state: what is stored of an aggregate call, and the formula that shows its value.
 
-    ROWS    COUNT(*)                  a group where it is 0 does not exist
-    COUNT   n(x)                      values that are not NULL
-    SUM     SUM(x)                    NULL where n(x) = 0
-    TOTAL   SUM(x), 0 over nothing    a share of a number, and never NULL; it needs no count of its own
-    MIN     the least value           beside the number of rows that hold it
-    MAX     the greatest value        likewise
-    MEAN, SPREAD, PEAK, COMOMENT      do not add up: see `delta/moments.py`
+ROWS    COUNT(*)                  a group where it is 0 does not exist
+COUNT   n(x)                      values that are not NULL
+SUM     SUM(x)                    NULL where n(x) = 0
+TOTAL   SUM(x), 0 over nothing    a share of a number, and never NULL; it needs no count of its own
+MIN     the least value           beside the number of rows that hold it
+MAX     the greatest value        likewise
+MEAN, SPREAD, PEAK, COMOMENT      do not add up: see `delta/moments.py`
 """
 
 from __future__ import annotations
@@ -78,7 +78,9 @@ class Part:
     @property
     def call(self) -> Scalar:
         """The function of SQL that gives it over the rows of a group."""
-        return function("count", exp.Star()) if self.argument is None else self.over(self.argument, self.other)
+        return (
+            function("count", exp.Star()) if self.argument is None else self.over(self.argument, self.other)
+        )
 
     def over(self, x: Scalar, y: Scalar | None = None) -> Scalar:
         """The function of SQL that gives it, over values of its argument."""

@@ -126,10 +126,7 @@ def with_holders(state: AggregateState, totals: Relation, rows: Relation) -> Rel
         JoinKind.INNER,
         null_safe_match(other.items()),
     )
-    held = {
-        part: equal(column(value_name(state, part)), column(state.name(part)))
-        for part in state.extremes
-    }
+    held = {part: equal(column(value_name(state, part)), column(state.name(part))) for part in state.extremes}
     counts = (
         Named(state.at(part), function("count", when(holds, literal(1)))) for part, holds in held.items()
     )

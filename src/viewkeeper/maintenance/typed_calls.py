@@ -70,7 +70,7 @@ def _with_type(item: Named, known: Iterator[tuple[str, str]], only: tuple[str, .
     call = _call(expr)
     target = _kept_in(kind)
     is_meant = call.this.sql("spark") == text and target.startswith(only or target)
-    if not target or not is_meant or isinstance(call.this, exp.Cast) and call.this.to.is_type(target):
+    if not target or not is_meant or (isinstance(call.this, exp.Cast) and call.this.to.is_type(target)):
         return item
     call.set("this", exp.cast(call.this, exp.DataType.build(target, dialect="spark")))
     return Named(item.name, expr)

@@ -316,7 +316,9 @@ def _finished(rows: Relation, spec: MergeSpec, columns: Sequence[Column]) -> Rel
         rows = Filter(rows, exp.GT(this=column(spec.alive), expression=literal(0)))
     derived = {name: parsed_expression(text) for name, text in spec.derived}
     merged_columns = tuple((n, derived.get(n, column(n))) for n in _merged_columns(spec))
-    stored = Project(rows, tuple(Named(n, typed(e, kinds[n]) if n in kinds else e) for n, e in merged_columns))
+    stored = Project(
+        rows, tuple(Named(n, typed(e, kinds[n]) if n in kinds else e) for n, e in merged_columns)
+    )
     shown = {name: expr for name, expr in derived.items() if name not in stored.columns}
     return Project(stored, tuple(Named(c.name, typed(shown.get(c.name, column(c.name)), c)) for c in columns))
 

@@ -41,7 +41,6 @@ from viewkeeper.maintenance.lattice.edge import with_dimensions
 from viewkeeper.maintenance.lattice.measures import decomposed
 from viewkeeper.maintenance.summary_delta.state import STAR, StateColumn, counter, of_part
 
-
 _SHORT = 17
 """Digits of a DECIMAL whose product with a count of 20 has all its digits."""
 
