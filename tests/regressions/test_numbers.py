@@ -1,4 +1,4 @@
-"""Numbers that were wrong once: each view is compared with Spark's own answer to its text, to the last digit."""
+"""Numbers that were wrong once: every view equals Spark's own answer to its text, to the last digit."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_a_large_value_that_comes_and_goes_leaves_no_trace(
 def test_whole_numbers_overflow_only_where_the_sum_does_not_fit(
     warehouse: vk.Warehouse, agrees: Callable[..., None]
 ) -> None:
-    """The changes would overflow on the way, and so would a summary-delta: from the least number to the greatest."""
+    """The changes would overflow on the way, and so would their sum: from the least number to the greatest."""
     greatest = 2**63 - 1
     warehouse.sql("CREATE TABLE t (g INT, k INT, x BIGINT)")
     warehouse.sql(f"INSERT INTO t VALUES (1, 1, {-greatest}), (2, 2, 1)")

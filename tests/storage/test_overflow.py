@@ -39,7 +39,7 @@ def test_sums_that_may_not_fit(main: DataFile, layers: list[DataFile], doubtful:
 
 
 def test_shares_of_sums_have_limits_of_their_own() -> None:
-    """Beyond the limit what derives from a share is looked at as well, if it is of a type that it may not fit."""
+    """Beyond the limit what derives from a share is looked at as well, where it may not fit its type."""
     columns = (*COLUMNS, Column("total", "decimal(38,2)"), Column("name", "string"))
     derived = (("total", "s"), ("name", "k"))
     spec = replace(SPEC, derived=derived, limits=(("s", 100),))

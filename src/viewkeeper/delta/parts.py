@@ -39,11 +39,11 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Part:
-    """A piece of state: its kind and its argument; COUNT(*) has none, and what is kept of pairs has an `other`.
+    """A piece of state: its kind and its argument; COUNT(*) has none, and a part of pairs an `other`.
 
     `type` is what it is stored in, where sums of sums would get another type. `inexact`: the sum is one in
-    floating point, out of which no value can be taken again. Beyond its `limit` the whole of which it is a share may
-    not fit its type.
+    floating point, out of which no value can be taken again. Beyond its `limit` the whole of which it is a
+    share may not fit its type.
     """
 
     kind: Kind

@@ -10,7 +10,8 @@ with the number of rows that hold it, net of what the same batch inserts and del
     __min_x       least value inserted     a_i        __at_min_x        how many rows of it
     __lost_min_x  least value deleted      b_i        __lost_at_min_x   how many rows of it
 
-So they do for moments, which do not add up: `__lost_mean_x` is the mean of what was deleted, `__lost_n_x` its number.
+So they do for moments, which do not add up: `__lost_mean_x` is the mean of what was deleted, `__lost_n_x` its
+number.
 
 The same expression over all rows of R is the state itself: everything is inserted. The plans made
 here have explicit counts; they are steps of a script, and others refer to their results.
@@ -188,7 +189,7 @@ def finished(state: AggregateState, total: Relation) -> Relation:
 
 
 def _counted(state: AggregateState, name: str) -> Named:
-    """How many rows hold an extreme is 0, not NULL, where there is none; sums of sums are in their own type."""
+    """How many rows hold an extreme is 0, not NULL, where there is none; sums of sums have the sum's type."""
     counts = {count for part in state.extremes for count in (state.at(part), lost(state.at(part)))}
     part = state.part(name)
     value = column(name) if part is None else part.typed(column(name))

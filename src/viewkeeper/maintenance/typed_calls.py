@@ -1,9 +1,9 @@
-"""The types of what is summed up, written into the plan: what a sum keeps depends on them (`delta/numbers.py`).
+"""The types of what is summed up, written into the plan: they tell what a sum keeps (`delta/numbers.py`).
 
     SUM(price * qty)   →   SUM(CAST(price * qty AS DECIMAL(21, 2)))
 
-Such a cast changes nothing for Spark, which gave the type, and wherever the call is rewritten or compared the type
-goes with it. The types are asked for once, when a view is defined, and are part of its definition.
+Such a cast changes nothing for Spark, which gave the type, and wherever the call is rewritten or compared the
+type goes with it. The types are asked for once, when a view is defined, and are part of its definition.
 """
 
 from __future__ import annotations

@@ -166,7 +166,7 @@ def _moved_value(
 
 
 def _total(name: str, amounts: Mapping[str, Sequence[str]], stored: str | None = None) -> Scalar:
-    """The sum of a value and its moves, each step in the type that is stored: SQL cuts digits of longer sums."""
+    """The sum of a value and its moves, each step in the type that is stored: SQL cuts longer ones."""
 
     def typed(expr: Scalar) -> Scalar:
         return exp.cast(expr, exp.DataType.build(stored, dialect="spark")) if stored else expr

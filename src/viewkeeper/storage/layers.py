@@ -308,8 +308,8 @@ def _merge(operator: Operator, name: str) -> Scalar:
 def _finished(rows: Relation, spec: MergeSpec, columns: Sequence[Column]) -> Relation:
     """Drops dead rows, computes derived columns, and gives every column its stored type.
 
-    Stored columns are corrected first (a sum of no values is NULL) and have their types: visible ones derive from
-    them, and the quotient of a sum has a scale that depends on the sum's.
+    Stored columns are corrected first (a sum of no values is NULL) and have their types: visible ones derive
+    from them, and the quotient of a sum has a scale that depends on the sum's.
     """
     kinds = {c.name: c for c in columns}
     if spec.alive is not None and spec.key:

@@ -35,8 +35,8 @@ class MergeSpec:
     `alive` names the column that counts a row's derivations: at zero the row does not exist.
     `derived` columns are computed from the merged ones and are stored in main only, as SQL text.
     `holders` pairs the number of rows that hold an extreme with the extreme. `identified`: layers are
-    ID-based diffs, each with a key and SET columns of its own; then `key` holds all IDs. `limits` are those of
-    columns beyond which what derives from them may not fit its type.
+    ID-based diffs, each with a key and SET columns of its own; then `key` holds all IDs. `limits` are those
+    of columns beyond which what derives from them may not fit its type.
     """
 
     key: tuple[str, ...]

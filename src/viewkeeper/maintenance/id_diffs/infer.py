@@ -265,8 +265,8 @@ def _holds_aggregate(view: Subview) -> bool:
 
 
 def _can_be_added(item: Named, view: Subview) -> bool:
-    """Sums of floating-point numbers are recomputed: taking a NaN back does not give the rest. So are those of
-    numbers so long that adding two sums would lose a digit."""
+    """Sums of floating-point numbers are recomputed: taking a NaN back does not give the rest. So are those
+    of numbers so long that adding two sums would lose a digit."""
     if not isinstance(item.expr, exp.Sum):
         return True
     return is_exact(item.expr.this, view.types) and is_addable(item.expr.this)

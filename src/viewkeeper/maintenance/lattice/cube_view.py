@@ -154,7 +154,7 @@ def column_of(view: CubeView, attribute: str) -> Column | None:
 
 
 def is_never_null(view: CubeView, expr: Scalar) -> bool:
-    """Whether an expression cannot be NULL: a NOT NULL column, also in its own type or as a DOUBLE, or a literal."""
+    """Whether an expression cannot be NULL: a literal, or a NOT NULL column, also cast to a wider type."""
     if isinstance(expr, exp.Cast) and isinstance(expr.this, exp.Column):
         return _keeps_values(view, expr) and is_never_null(view, expr.this)
     if isinstance(expr, exp.Column):

@@ -121,6 +121,8 @@ def _aggregate_source(state: StateColumn, may_delete: bool, count: Scalar) -> Sc
         case Kind.MIN | Kind.MAX:
             value = argument_of(state)
             return where_sign(exp.GT, count, value) if may_delete else value.copy()
+        case Kind.MEAN | Kind.SPREAD | Kind.PEAK | Kind.COMOMENT:
+            raise AssertionError("cube views have no moments: they do not add up")
         case _:
             assert_never(state.kind)
 
