@@ -177,7 +177,7 @@ def test_a_large_value_that_comes_and_goes_leaves_no_trace(
 def test_whole_numbers_overflow_only_where_the_sum_does_not_fit(
     warehouse: vk.Warehouse, agrees: Callable[..., None]
 ) -> None:
-    """The changes would overflow on the way, and so would their sum: from the least number to the greatest."""
+    """The changes would overflow on the way, and so would their sum: from the least to the greatest."""
     greatest = 2**63 - 1
     warehouse.sql("CREATE TABLE t (g INT, k INT, x BIGINT)")
     warehouse.sql(f"INSERT INTO t VALUES (1, 1, {-greatest}), (2, 2, 1)")

@@ -1,7 +1,7 @@
 """Every sum and average of every type of number, over values at the edges of the types.
 
-Whole numbers and decimals equal Spark's answer to the text to the last digit. Sums in floating point equal the
-exact sum of the group's values within an ulp or two, whatever came and went, which Spark's own need not.
+Whole numbers and decimals equal Spark's answer to the text to the last digit. Sums in floating point are
+the exact sum of the group's values within an ulp or two, whatever came and went, which Spark's own need not.
 """
 
 from __future__ import annotations
