@@ -20,8 +20,10 @@ from viewkeeper.maintenance.lattice.edge import edge_query
 from viewkeeper.maintenance.lattice.recognise import cube_view
 from viewkeeper.maintenance.lattice.summary import stored_edge
 from viewkeeper.maintenance.summary_delta.state import visible
+from viewkeeper.maintenance.typed_calls import with_types
 from viewkeeper.refresh import stale_views
 from viewkeeper.report import Reason
+from viewkeeper.spark.analysis import summed_types
 from viewkeeper.spark.execute import Execution
 from viewkeeper.spark.held import Result
 from viewkeeper.spark.session import DataFrame
@@ -91,7 +93,7 @@ def _answer(
     work: Workspace, sql: str, entry: Entry, stale: bool
 ) -> tuple[_Found | Refusal, tuple[tuple[str, Reason], ...]]:
     """The cheapest view that derives a query, and the views that cannot be asked."""
-    query = _as_cube(sql, entry)
+    query = _as_cube(work, sql, entry)
     if isinstance(query, Refusal):
         return query, ()
     behind = set(stale_views(work, entry))
@@ -132,7 +134,7 @@ def _answer(
     return _Found(found, usable[found.view.name].name, plan, draft), unfit
 
 
-def _as_cube(sql: str, entry: Entry) -> CubeView | Refusal:
+def _as_cube(work: Workspace, sql: str, entry: Entry) -> CubeView | Refusal:
     """The query as a generalized cube view."""
     try:
         plan = parse_view(with_names(sql), entry.catalog).relation
@@ -140,7 +142,8 @@ def _as_cube(sql: str, entry: Entry) -> CubeView | Refusal:
         return Refusal("untranslatable", str(error.what).rstrip("."))
     if plan is None:
         return Refusal("untranslatable", "it has no plan")
-    return cube_view(plan, entry.catalog.tables, "query")
+    types = summed_types(work.engine, Draft(entry, "query"), plan)
+    return cube_view(with_types(plan, types), entry.catalog.tables, "query")
 
 
 def _is_filled(entry: Entry, name: str) -> bool:

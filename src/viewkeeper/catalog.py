@@ -26,7 +26,8 @@ class ViewDefinition:
     `propagated` is the version of the base tables that a next state, not yet published, is for.
     `state` names the hidden relations that its maintenance needs. `above` names the summary that a summary
     is defined over, where it is kept as one over the base tables, which are then its `tables`. `hidden` are
-    expressions that a summary stores beside its columns, so that others derive from it. The text of a
+    expressions that a summary stores beside its columns, so that others derive from it. `types` are those
+    that Spark gives to what the view sums up (`maintenance/typed_calls.py`). The text of a
     Datalog view, also in `sql`, has the rules of all predicates that are defined together with it;
     `predicates` gives the columns of each. `settings` are those of the session that defined it, as far as
     they say what its text means; None where that is not known.
@@ -48,6 +49,7 @@ class ViewDefinition:
     above: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     settings: Settings | None = None
+    types: tuple[tuple[str, str], ...] = ()
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -76,6 +78,7 @@ class ViewDefinition:
             "above": list(self.above),
             "hidden": list(self.hidden),
             "settings": None if self.settings is None else [list(pair) for pair in self.settings],
+            "types": [list(pair) for pair in self.types],
         }
 
     @staticmethod
@@ -97,6 +100,7 @@ class ViewDefinition:
             above=tuple(data.get("above", ())),
             hidden=tuple(data.get("hidden", ())),
             settings=_settings(data.get("settings")),
+            types=tuple((text, kind) for text, kind in data.get("types", ())),
         )
 
 

@@ -28,7 +28,7 @@ from viewkeeper.names import checked, checked_columns, inner_schema
 from viewkeeper.planning.planner import POLICIES
 from viewkeeper.publish import publish
 from viewkeeper.refresh import refresh_views
-from viewkeeper.spark.analysis import analysed_columns, stored_columns
+from viewkeeper.spark.analysis import analysed_columns, stored_columns, summed_types
 from viewkeeper.spark.load import loaded_table
 from viewkeeper.spark.maps import has_map_inside
 from viewkeeper.spark.relations import new_relation
@@ -278,6 +278,9 @@ def define(work: Workspace, draft: Draft, definition: ViewDefinition) -> None:
     with work.under(definition):
         if not is_beyond_spark(definition, draft.catalog):
             definition = replace(definition, columns=analysed_columns(work.engine, draft, definition.sql))
+        plan = compiled(definition, draft.catalog).query
+        if plan is not None:
+            definition = replace(definition, types=summed_types(work.engine, draft, plan))
         definition = replace(over_base_tables(definition, draft.catalog), hidden=hidden)
         view = compiled(definition, draft.catalog)
         _make_relations(work, draft, view)

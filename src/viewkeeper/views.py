@@ -26,6 +26,7 @@ from viewkeeper.maintenance.lattice.recognise import cube_views
 from viewkeeper.maintenance.lattice.summary import GroupingSets, Summary
 from viewkeeper.maintenance.program import program
 from viewkeeper.maintenance.strategy import Stratum, View
+from viewkeeper.maintenance.typed_calls import with_types
 from viewkeeper.sql import catalog as front_end
 from viewkeeper.sql.parse import ViewQuery, parse_query, parse_view
 from viewkeeper.sql.recursion import recurses_by_union
@@ -71,7 +72,7 @@ def _source(definition: ViewDefinition, catalog: Catalog) -> _Source:
 
 def as_written(definition: ViewDefinition, catalog: Catalog) -> ViewDefinition:
     """The definition over just what its text names, whatever it is maintained from."""
-    return replace(definition, tables=tables_of(definition, catalog), above=(), hidden=())
+    return replace(definition, tables=tables_of(definition, catalog), above=(), hidden=(), types=())
 
 
 def over_base_tables(definition: ViewDefinition, catalog: Catalog) -> ViewDefinition:
@@ -101,8 +102,9 @@ def _compiled(given: _Source) -> View:
     name, query = definition.name, _query(definition, front_end.StaticCatalog(schemas))
     properties = dict(definition.properties)
     limit, asked = int(properties.get(MAX_ITERATIONS, ITERATION_LIMIT)), properties.get(STRATEGY, "auto")
-    by_ids = _by_ids(name, query.relation, schemas, asked, Caching(properties.get(CACHES, "auto")))
-    strata = _strata(name, query.relation, by_ids)
+    plan, in_decimals = (_typed(query.relation, definition, only) for only in ((), ("decimal",)))
+    by_ids = _by_ids(name, in_decimals, schemas, asked, Caching(properties.get(CACHES, "auto")))
+    strata = _strata(name, plan, by_ids)
     is_plain = not isinstance(by_ids, Definition)
     return View(
         name,
@@ -110,12 +112,16 @@ def _compiled(given: _Source) -> View:
         definition.columns,
         strata,
         query.untranslatable,
-        query.relation,
+        plan,
         limit=limit,
-        summary=summary_of(name, query.relation, strata, schemas) if query.relation and is_plain else None,
+        summary=summary_of(name, plan, strata, schemas) if plan and is_plain else None,
         asked=asked,
         by_ids=by_ids,
     )
+
+
+def _typed(plan: Relation | None, definition: ViewDefinition, only: tuple[str, ...]) -> Relation | None:
+    return None if plan is None else with_types(plan, definition.types, only)
 
 
 def _summary_cube(given: _Source, bare: View) -> CubeView:

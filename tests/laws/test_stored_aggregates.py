@@ -12,17 +12,18 @@ from hypothesis import strategies as st
 from sqlglot import exp
 
 from tests.laws.databases import Change, History, histories
-from tests.laws.expressions import AGGREGATES, ANY, BOOLEAN, DOUBLE, INT, RATIO, Template
+from tests.laws.expressions import AGGREGATES, ANY, BOOLEAN, DECIMAL, DOUBLE, INT, RATIO, Template
 from tests.laws.harness import difference, load, rows_of, scan, store, value
 from tests.laws.plans import Draw, plan
 from tests.laws.settings import cases
-from viewkeeper.algebra.build import filtered, minus, projected, union_all
+from viewkeeper.algebra.build import filtered, minus, projected, restricted_to, union_all
 from viewkeeper.algebra.counts import plain, weighted
 from viewkeeper.algebra.expressions import Named, column, function, literal, not_
 from viewkeeper.algebra.relations import Aggregate, Filter, JoinKind, Negate, Relation
 from viewkeeper.algebra.walk import base_tables
 from viewkeeper.delta import delta, old
 from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState, aggregate_state
+from viewkeeper.delta.parts import Kind
 from viewkeeper.delta.stored_aggregate import (
     affected_rows,
     as_updates,
@@ -38,19 +39,26 @@ from viewkeeper.delta.summary_delta import full_state, group_totals, summary_del
 from viewkeeper.maintenance.aggregates import refreshed_groups
 
 WITH_STATE = (
-    *(t for t in AGGREGATES if "DISTINCT" not in t.text and "median" not in t.text),
+    *(t for t in AGGREGATES if "DISTINCT" not in t.text and t.text != "median(x)" and t.takes != (DOUBLE,)),
     Template("min(DISTINCT x)", (ANY,), ANY),
     Template("count(1)", (), INT),
     Template("bool_or(x) FILTER (WHERE y > 0)", (BOOLEAN, INT), BOOLEAN),
     Template("max(x) FILTER (WHERE y > 0)", (ANY, INT), ANY),
     Template("avg(x) FILTER (WHERE y IS NULL)", (INT, ANY), RATIO),
-    Template("avg(x)", (DOUBLE,), RATIO),
+    Template("sum(CAST(x AS DOUBLE))", (DOUBLE,), RATIO),
+    Template("avg(CAST(x AS DOUBLE))", (DOUBLE,), RATIO),
+    Template("sum(CAST(x AS DOUBLE)) FILTER (WHERE y IS NULL)", (DOUBLE, ANY), RATIO),
+    Template("sum(CAST(x AS BIGINT))", (INT,), INT),
+    Template("avg(CAST(x AS BIGINT))", (INT,), RATIO),
+    Template("sum(CAST(x AS DECIMAL(6, 2)))", (DECIMAL,), DECIMAL),
     Template("var_pop(x)", (INT,), RATIO),
     Template("var_samp(x)", (INT,), RATIO),
     Template("stddev_pop(x)", (INT,), RATIO),
     Template("stddev(x)", (INT,), RATIO),
+    Template("stddev_pop(x)", (DECIMAL,), RATIO),
     Template("covar_pop(x, y)", (INT, INT), RATIO),
     Template("covar_samp(x, y)", (INT, INT), RATIO),
+    Template("corr(x, y)", (INT, INT), RATIO),
 )
 
 
@@ -168,4 +176,11 @@ def test_state_is_exact_and_its_deltas_obey_the_law(aggregate: Aggregate, histor
             gone, changed_, new = (sum(value(part).values()) for part in parts)
             assert gone + 2 * changed_ + new == sum(abs(count) for count in expected.values())
         kept.fold(summary, after)
-        assert value(kept.stored) == value(store("fresh", full_state(kept.state, aggregate.child)))
+        fresh = store("fresh", full_state(kept.state, aggregate.child))
+        assert value(known_again(kept.state, kept.stored)) == value(known_again(kept.state, fresh))
+
+
+def known_again(state: AggregateState, stored: Relation) -> Relation:
+    """The state but for what tells how a group came to be what it is."""
+    peaks = {state.name(part) for part in state.parts if part.kind is Kind.PEAK}
+    return restricted_to(stored, (name for name in stored.columns if name not in peaks))

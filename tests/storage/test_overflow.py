@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from viewkeeper.algebra.schema import Column
@@ -34,6 +36,16 @@ def state(*layers: DataFile) -> RelationState:
 )
 def test_sums_that_may_not_fit(main: DataFile, layers: list[DataFile], doubtful: tuple[str, ...]) -> None:
     assert doubtful_sums(state(*layers), [main]) == doubtful
+
+
+def test_shares_of_sums_have_limits_of_their_own() -> None:
+    """Beyond the limit what derives from a share is looked at as well, where it may not fit its type."""
+    columns = (*COLUMNS, Column("total", "decimal(38,2)"), Column("name", "string"))
+    derived = (("total", "s"), ("name", "k"))
+    spec = replace(SPEC, derived=derived, limits=(("s", 100),))
+    given = RelationState("r", columns, 0, 1, spec, overlay=(Layer(1, (file(0, 60),)),))
+    assert doubtful_sums(given, [file(-40, 40)]) == ()
+    assert doubtful_sums(given, [file(-41, 40)]) == ("s", "total")
 
 
 def test_bags_have_no_sums() -> None:

@@ -11,7 +11,7 @@ so that deleting one of several equal minima needs no look at the base.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from sqlglot import exp
@@ -19,7 +19,8 @@ from sqlglot import exp
 from viewkeeper.algebra.build import fresh, projected
 from viewkeeper.algebra.expressions import Named, Scalar, column, same
 from viewkeeper.algebra.relations import Aggregate, Relation
-from viewkeeper.delta.functions import ROWS, Decomposition, Kind, Part, decompose
+from viewkeeper.delta.functions import decompose
+from viewkeeper.delta.parts import ROWS, Decomposition, Kind, Part
 
 ROWS_NAME = "__rows"
 """The state column that holds COUNT(*): a group where it is 0 does not exist."""
@@ -45,12 +46,24 @@ class AggregateState:
     def extremes(self) -> tuple[Part, ...]:
         return tuple(part for part in self.parts if part.is_extreme)
 
+    @property
+    def moments(self) -> tuple[Part, ...]:
+        return tuple(part for part in self.parts if part.is_moment)
+
     @cached_property
     def _name(self) -> dict[Part, str]:
         return dict(self.names)
 
     def name(self, part: Part) -> str:
         return self._name[part]
+
+    def part(self, name: str) -> Part | None:
+        """What a column holds, where it is a piece of state."""
+        return self._part.get(name)
+
+    @cached_property
+    def _part(self) -> dict[str, Part]:
+        return {name: part for part, name in self.names}
 
     def at(self, part: Part) -> str:
         """The column that says how many rows hold an extreme."""
@@ -77,6 +90,14 @@ class AggregateState:
 
         return (*same(self.keys), *(Named(name, call.final(stored)) for name, call in self.calls))
 
+    @property
+    def as_stored(self) -> Relation:
+        """The aggregate, put together of the pieces that are stored: the same to the last digit."""
+        if not any(part.kind is Kind.TOTAL for part in self.parts):
+            return self.aggregate
+        totals = tuple(Named(name, part.call) for part, name in self.names)
+        return self.visible(replace(self.aggregate, aggregates=totals))
+
     def visible(self, stored: Relation) -> Relation:
         """The aggregate itself, from its state."""
         return projected(stored, self.outputs)
@@ -90,8 +111,9 @@ def aggregate_state(aggregate: Aggregate) -> AggregateState | None:
         return None
     parts = dict.fromkeys([ROWS, *(part for _, call in known for _, part in call.parts)])
     for part in tuple(parts):
-        if part.kind not in (Kind.ROWS, Kind.COUNT):
-            parts[Part(Kind.COUNT, part.argument)] = None
+        for argument in (part.argument, part.other):
+            if part.is_null_over_nothing and argument is not None:
+                parts[Part(Kind.COUNT, argument)] = None
     return AggregateState(aggregate, known, tuple(_named(tuple(parts), aggregate.key_names).items()))
 
 
@@ -109,5 +131,6 @@ def _named(parts: tuple[Part, ...], taken: tuple[str, ...]) -> Mapping[Part, str
 
 
 def _stem(argument: Scalar, number: int) -> str:
-    """A column's name; an expression is numbered."""
-    return argument.name if isinstance(argument, exp.Column) else f"e{number}"
+    """A column's name, whatever type it is read in; an expression is numbered."""
+    value = argument.this if isinstance(argument, exp.Cast) else argument
+    return value.name if isinstance(value, exp.Column) else f"e{number}"

@@ -24,7 +24,7 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from viewkeeper.algebra.expressions import Scalar, conjunction, equal, function, literal, not_
-from viewkeeper.delta.functions import when
+from viewkeeper.delta.parts import when
 
 Held: TypeAlias = tuple[Scalar, Scalar]
 """An extreme, and the number of rows that hold it."""

@@ -25,7 +25,6 @@ from viewkeeper.algebra.expressions import (
     Scalar,
     column,
     conjunction,
-    equal,
     function,
     literal,
     not_,
@@ -37,7 +36,8 @@ from viewkeeper.algebra.expressions import (
 from viewkeeper.algebra.relations import JoinKind, Relation
 from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState
 from viewkeeper.delta.extremes import Extreme, is_lost
-from viewkeeper.delta.functions import Kind, Part, when
+from viewkeeper.delta.moments import Moments
+from viewkeeper.delta.parts import Kind, Part, when
 from viewkeeper.delta.restrict import restrict_by
 from viewkeeper.delta.summary_delta import full_state, lost, summary_columns
 
@@ -176,10 +176,24 @@ def _new(state: AggregateState, name: str) -> Scalar:
     """f(2.a, 1.a): the new value of a state column."""
     for part, part_name in state.names:
         if name == part_name:
-            return _extreme(state, part).value if part.is_extreme else _added(state, part)
+            return _new_part(state, part)
         if part.is_extreme and name == state.at(part):
             return _extreme(state, part).holders
     return column(name)
+
+
+def _new_part(state: AggregateState, part: Part) -> Scalar:
+    if part.is_moment:
+        return _moments(state).new(part)
+    return _extreme(state, part).value if part.is_extreme else _added(state, part)
+
+
+def _moments(state: AggregateState) -> Moments:
+    return Moments(
+        lambda part: column(old_of(state.name(part))),
+        lambda part: column(state.name(part)),
+        lambda part: column(lost(state.name(part))),
+    )
 
 
 def _added(state: AggregateState, part: Part) -> Scalar:
@@ -207,13 +221,15 @@ def _extreme(state: AggregateState, part: Part) -> Extreme:
 
 
 def _undetermined(state: AggregateState) -> Scalar:
-    """C_1 or … or C_k; and sums that are not finite, for no value can be taken out of NaN again."""
+    """C_1 or … or C_k; and sums in floating point, out of which no value can be taken again."""
     found = [is_lost(_extreme(state, part)) for part in state.extremes]
-    found += [_not_finite(_added(state, part)) for part in state.parts if part.kind is Kind.SUM]
+    found += [_moments(state).is_lost(part) for part in state.moments if part.kind is Kind.PEAK]
+    found += [_is_mixed(state, part) for part in state.parts if part.inexact]
     return or_(*found) if found else exp.false()
 
 
-def _not_finite(total: Scalar) -> Scalar:
-    """`t − t` is 0 for every number, and NaN for NaN and the infinities."""
-    gap = exp.Sub(this=exp.paren(total), expression=exp.paren(total))
-    return not_(equal(exp.paren(gap), literal(0)))
+def _is_mixed(state: AggregateState, part: Part) -> Scalar:
+    """Whether values of an inexact sum came or went, and some are left: of none the sum is known again."""
+    changed = not_(exp.Is(this=column(state.name(part)), expression=exp.null()))
+    left = exp.GT(this=exp.paren(_count_after(state.counter(part))), expression=literal(0))
+    return conjunction((changed, left))

@@ -10,6 +10,9 @@ with the number of rows that hold it, net of what the same batch inserts and del
     __min_x       least value inserted     a_i        __at_min_x        how many rows of it
     __lost_min_x  least value deleted      b_i        __lost_at_min_x   how many rows of it
 
+So they do for moments, which do not add up: `__lost_mean_x` is the mean of what was deleted, `__lost_n_x` its
+number.
+
 The same expression over all rows of R is the state itself: everything is inserted. The plans made
 here have explicit counts; they are steps of a script, and others refer to their results.
 """
@@ -37,7 +40,7 @@ from viewkeeper.algebra.expressions import (
 from viewkeeper.algebra.relations import Aggregate, Expand, JoinKind, Relation
 from viewkeeper.algebra.schema import COUNT
 from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState
-from viewkeeper.delta.functions import Kind, Part, when
+from viewkeeper.delta.parts import Kind, Part, when
 
 SIGN = "__sign"
 HELD = "__held"
@@ -50,9 +53,10 @@ def lost(name: str) -> str:
 
 
 def summary_columns(state: AggregateState) -> tuple[str, ...]:
-    """The columns of a summary-delta: those of the state, and what extremes lost."""
-    gone = (lost(name) for part in state.extremes for name in (state.name(part), state.at(part)))
-    return (*state.columns, *gone)
+    """The columns of a summary-delta: those of the state, and what extremes and moments lost."""
+    gone = [lost(name) for part in state.extremes for name in (state.name(part), state.at(part))]
+    gone += [lost(name) for part in state.moments for name in (state.name(part), state.counter(part))]
+    return (*state.columns, *dict.fromkeys(gone))
 
 
 def summary_delta(state: AggregateState, delta: Relation) -> Relation:
@@ -75,7 +79,7 @@ def rows_summed_up(state: AggregateState, rows: Relation) -> Relation:
 def _of_one_value(state: AggregateState) -> Iterator[Named]:
     for part, name in state.names:
         if part.is_extreme:
-            yield Named(name, function(part.kind.value, column(value_name(state, part.argument))))
+            yield Named(name, function(part.kind.value, column(value_name(state, part))))
             yield Named(state.at(part), _total(state, Part(Kind.COUNT, part.argument)))
         else:
             yield Named(name, _total(state, part))
@@ -95,7 +99,7 @@ def full_state(state: AggregateState, source: Relation) -> Relation:
 
 def _aggregated(state: AggregateState, rows: Relation) -> Relation:
     """The state of rows that each count once."""
-    totals = [Named(name, _call(part)) for part, name in state.names if not part.is_extreme]
+    totals = [Named(name, part.call) for part, name in state.names if not part.is_extreme]
     total: Relation = Aggregate(rows, state.aggregate.keys, tuple(totals))
     if state.extremes:
         prepared = _prepared(state, rows, net=False)
@@ -107,7 +111,7 @@ def _aggregated(state: AggregateState, rows: Relation) -> Relation:
 
 def group_totals(state: AggregateState, rows: Relation) -> Relation:
     """The state of rows that each count once, but for the number of rows that hold an extreme."""
-    totals = tuple(Named(name, _call(part)) for part, name in state.names)
+    totals = tuple(Named(name, part.call) for part, name in state.names)
     return Aggregate(plain(rows), state.aggregate.keys, totals)
 
 
@@ -123,10 +127,7 @@ def with_holders(state: AggregateState, totals: Relation, rows: Relation) -> Rel
         JoinKind.INNER,
         null_safe_match(other.items()),
     )
-    held = {
-        part: equal(column(value_name(state, part.argument)), column(state.name(part)))
-        for part in state.extremes
-    }
+    held = {part: equal(column(value_name(state, part)), column(state.name(part))) for part in state.extremes}
     counts = (
         Named(state.at(part), function("count", when(holds, literal(1)))) for part, holds in held.items()
     )
@@ -134,15 +135,8 @@ def with_holders(state: AggregateState, totals: Relation, rows: Relation) -> Rel
     return projected(beside(totals, holders, state.keys), (_counted(state, name) for name in state.columns))
 
 
-def _call(part: Part) -> Scalar:
-    """The function of SQL that gives a piece of state."""
-    if part.argument is None:
-        return function("count", exp.Star())
-    return function("count" if part.kind is Kind.COUNT else part.kind.value, part.argument)
-
-
 def _summed_up(state: AggregateState, prepared: Relation) -> Relation:
-    if len(_held(state)) == 1:
+    if len(_held(state)) == 1 and not state.moments:
         return finished(state, _in_one_pass(state, prepared))
     total = _sums(state, prepared)
     for argument in _held(state):
@@ -161,7 +155,7 @@ def _in_one_pass(state: AggregateState, prepared: Relation) -> Relation:
 
     The net count of a value is its sum of signs, so that nothing has to be consolidated before.
     """
-    value = Named(HELD, column(value_name(state, _held(state)[0])))
+    value = Named(HELD, column(value_name(state, state.extremes[0])))
     signed = _signed(state, projected(prepared, (*same(prepared.columns), value)))
     counted = projected(signed, (*same(signed.columns), Named(COUNT, column(SIGN))))
     parts = [(part, name) for part, name in state.names if not part.is_extreme]
@@ -195,9 +189,11 @@ def finished(state: AggregateState, total: Relation) -> Relation:
 
 
 def _counted(state: AggregateState, name: str) -> Named:
-    """How many rows hold an extreme is 0, not NULL, where there is none."""
+    """How many rows hold an extreme is 0, not NULL, where there is none; sums of sums have the sum's type."""
     counts = {count for part in state.extremes for count in (state.at(part), lost(state.at(part)))}
-    return Named(name, _or_zero(column(name)) if name in counts else column(name))
+    part = state.part(name)
+    value = column(name) if part is None else part.typed(column(name))
+    return Named(name, _or_zero(value) if name in counts else value)
 
 
 def _alive(state: AggregateState, rel: Relation) -> Relation:
@@ -215,16 +211,17 @@ def _prepared(state: AggregateState, delta: Relation, *, net: bool) -> Relation:
 
 
 def _prepared_rows(state: AggregateState, rows: Relation, *, net: bool) -> Relation:
-    arguments = dict.fromkeys(part.argument for part in state.parts if part.argument is not None)
-    values = (Named(value_name(state, argument), argument) for argument in arguments)
-    outputs = (*state.aggregate.keys, *values, *same((COUNT,)))
+    values = {value_name(state, part): part.argument for part in state.parts if part.argument is not None}
+    named = (Named(name, argument) for name, argument in values.items())
+    outputs = (*state.aggregate.keys, *named, *same((COUNT,)))
     prepared = projected(rows, outputs)
     return consolidated(prepared) if net else prepared
 
 
-def value_name(state: AggregateState, argument: Scalar | None) -> str:
-    """The column of prepared changes that holds an argument's value."""
-    return f"__x{state.name(Part(Kind.COUNT, argument))[1:]}"
+def value_name(state: AggregateState, part: Part) -> str:
+    """The column of prepared changes that holds the value of a part's argument."""
+    own = state.counter(part) if part.is_null_over_nothing else state.name(part)
+    return f"__x{own[1:]}"
 
 
 def signed_rows(state: AggregateState, delta: Relation) -> Relation:
@@ -233,8 +230,21 @@ def signed_rows(state: AggregateState, delta: Relation) -> Relation:
 
 
 def _sums(state: AggregateState, prepared: Relation) -> Relation:
-    totals = [Named(name, _total(state, part)) for part, name in state.names if not part.is_extreme]
-    return Aggregate(_signed(state, prepared), same(state.keys), tuple(totals))
+    added = [(part, name) for part, name in state.names if not part.is_extreme and not part.is_moment]
+    totals = [Named(name, _total(state, part)) for part, name in added]
+    totals += [one for part in state.moments for one in _sides(state, part)]
+    return Aggregate(_signed(state, prepared), same(state.keys), tuple(dict.fromkeys(totals)))
+
+
+def _sides(state: AggregateState, part: Part) -> Iterator[Named]:
+    """A moment of what is inserted and of what is deleted, and the number of values deleted."""
+    of = [Part(Kind.COUNT, one) for one in (part.argument, part.other) if one is not None]
+    for comparison, name_of in ((exp.GT, str), (exp.LT, lost)):
+        side = comparison(this=column(SIGN), expression=literal(0))
+        values = [when(side, column(value_name(state, one))) for one in of]
+        yield Named(name_of(state.name(part)), part.over(*values))
+        if name_of is lost:
+            yield Named(lost(state.counter(part)), function("count", values[0]))
 
 
 def _signed(state: AggregateState, prepared: Relation) -> Relation:
@@ -242,8 +252,8 @@ def _signed(state: AggregateState, prepared: Relation) -> Relation:
 
     Where values are only counted, a row stands for all its copies and its sign for their number.
     """
-    summed = {value_name(state, part.argument) for part in state.parts if part.kind is Kind.SUM}
-    if not summed:
+    summed = {value_name(state, part) for part in state.parts if part.is_summed}
+    if not summed and not state.moments:
         return renamed(prepared, {COUNT: SIGN})
     gone = exp.LT(this=column(COUNT), expression=literal(0))
     others = [name for name in prepared.columns if name != COUNT]
@@ -261,15 +271,16 @@ def _total(state: AggregateState, part: Part) -> Scalar:
     sign = column(SIGN)
     if part.kind is Kind.ROWS:
         return _or_zero(function("sum", sign))
-    value = column(value_name(state, part.argument))
-    if part.kind is Kind.SUM:
-        return function("sum", value)
+    value = column(value_name(state, part))
+    if part.is_summed:
+        total = function("sum", value)
+        return total if part.kind is Kind.SUM else _or_zero(total)
     return _or_zero(function("sum", when(exp.not_(exp.Is(this=value, expression=exp.null())), sign)))
 
 
 def held_extremes(state: AggregateState, prepared: Relation, parts: tuple[Part, ...]) -> Relation:
     """Per group, the extremes of the values of one argument that the batch inserts and deletes, net."""
-    value = value_name(state, parts[0].argument)
+    value = value_name(state, parts[0])
     number = Named(COUNT, function("sum", column(COUNT)))
     each = Aggregate(prepared, same((*state.keys, value)), (number,))
     outputs = [output for part in parts for output in _extremes(state, part, column(value))]

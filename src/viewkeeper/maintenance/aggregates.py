@@ -4,7 +4,7 @@ Two ways, chosen by what the batch holds (an aggregate below others has a third,
 
     blindly     the summary-delta is appended; counts and sums add, extremes compete, and a group
                 dies when its count reaches zero. Nothing stored is read.
-    looking     rows were deleted and the aggregate keeps extremes or floating-point sums: stored
+    looking     rows were deleted and the aggregate keeps extremes or sums in floating point: stored
                 groups stand beside their changes (quass96 Figure 4), and the new state replaces the old.
                 Groups whose extreme was lost, where there are any, are computed anew and replace that.
 
@@ -20,9 +20,9 @@ from sqlglot import exp
 from viewkeeper.algebra.build import bound_columns, filtered, joined, matching, projected, restricted_to
 from viewkeeper.algebra.counts import plain
 from viewkeeper.algebra.expressions import Named, Scalar, column, equal, literal, same
+from viewkeeper.algebra.facts import is_linear
 from viewkeeper.algebra.relations import JoinKind, Reference, Relation, Scan, State
 from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState
-from viewkeeper.delta.functions import Kind
 from viewkeeper.delta.keys import mentioned
 from viewkeeper.delta.restrict import restrict_by
 from viewkeeper.delta.stored_aggregate import is_undetermined, met, met_columns, new_state, old_of
@@ -38,7 +38,6 @@ MANY = 50_000
 than to find out which."""
 WRITTEN = 20_000
 """So many groups at most are written whole where most of them change."""
-_FLOATS = ("double", "float")
 
 
 def append_summary(
@@ -53,21 +52,21 @@ def append_summary(
 
 
 def must_look(stratum: Stratum, batch: Batch, changed: frozenset[str]) -> bool:
-    """Whether a deletion may take away an extreme, or a value that floating point cannot forget."""
+    """Whether a deletion may take away an extreme, or a value that floating point cannot forget.
+
+    A row that comes takes others away where something is asked for that is not there, or shown instead.
+    """
     state = _state(stratum)
     inserts_only = all(name in batch.changes and batch.changes[name].only_inserts for name in changed)
-    return not inserts_only and bool(state.extremes or _float_sums(stratum, batch))
+    if state.moments:  # they do not add up
+        return True
+    only_grows = inserts_only and is_linear(_query(stratum))
+    return not only_grows and bool(state.extremes or any(part.inexact for part in state.parts))
 
 
 def met_name(relation: str) -> str:
     """The result that holds the summary-delta of a relation beside its stored groups."""
     return f"{relation}__met"
-
-
-def _float_sums(stratum: Stratum, batch: Batch) -> list[str]:
-    types = {column.name: column.type for column in batch.stored.get(stratum.name, ())}
-    sums = [name for part, name in _state(stratum).names if part.kind is Kind.SUM]
-    return [name for name in sums if types.get(name, "double") in _FLOATS]
 
 
 def _looking(

@@ -232,7 +232,7 @@ def _visible_change(
     """
     assert stratum.state is not None
     aggregate = stratum.state.aggregate
-    change = delta_of_whole_keys(aggregate, work.changed, batch.fresh)
+    change = delta_of_whole_keys(stratum.state.as_stored, work.changed, batch.fresh)
     if change is None:
         change = Scan(stratum.name, bound_columns(aggregate.columns), State.DELTA)
     plan = weighted(Consolidate(_referring(bound(change, batch.counted), work.computed)))

@@ -32,7 +32,7 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.walk import children, with_children
 from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState, aggregate_state
-from viewkeeper.delta.functions import Kind, when
+from viewkeeper.delta.parts import Kind, when
 from viewkeeper.delta.summary_delta import full_state
 from viewkeeper.maintenance.needed_groups import with_needed_groups
 from viewkeeper.maintenance.recursive_strata import (
@@ -219,7 +219,8 @@ def merge_spec(state: AggregateState, visible: tuple[Named, ...]) -> MergeSpec:
             holders.append((state.at(part), name))
     derived = [(output.name, render_expression(output.expr)) for output in (*_nulls(state), *visible)]
     alive = ROWS_NAME if state.keys else None
-    return MergeSpec(state.keys, tuple(operators), alive, tuple(derived), tuple(holders))
+    limits = tuple((name, part.limit) for part, name in state.names if part.limit)
+    return MergeSpec(state.keys, tuple(operators), alive, tuple(derived), tuple(holders), limits=limits)
 
 
 def _nulls(state: AggregateState) -> tuple[Named, ...]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from viewkeeper.algebra.counts import plain
+from viewkeeper.algebra.expressions import Named, Scalar
 from viewkeeper.algebra.inner_names import inner_column
-from viewkeeper.algebra.relations import Fixpoint, Relation
+from viewkeeper.algebra.relations import Fixpoint, Project, Relation
 from viewkeeper.algebra.schema import Column
 from viewkeeper.algebra.walk import scans
 from viewkeeper.draft import Draft
@@ -14,6 +15,7 @@ from viewkeeper.maintenance.levels import LEVEL
 from viewkeeper.maintenance.recompute import stored_plan
 from viewkeeper.maintenance.seminaive import unrolled
 from viewkeeper.maintenance.strategy import Stratum, View
+from viewkeeper.maintenance.typed_calls import Types, types_of
 from viewkeeper.names import shown_columns
 from viewkeeper.spark.engine import Engine, columns_of, slot
 from viewkeeper.sql.render import state_name
@@ -28,6 +30,18 @@ def analysed_columns(engine: Engine, draft: Draft, sql: str) -> tuple[Column, ..
         frames[name] = engine.empty(shown_columns(schema.visible))
     frame = engine.text(spliced(sql, slot), frames)
     return tuple(replace(_storable(c), name=inner_column(c.name)) for c in columns_of(frame))
+
+
+def summed_types(engine: Engine, draft: Draft, plan: Relation) -> Types:
+    """The types of what a plan sums up, without running it."""
+
+    def ask(child: Relation, arguments: tuple[Scalar, ...]) -> tuple[str, ...]:
+        named = tuple(Named(f"__{place}", one) for place, one in enumerate(arguments))
+        asked = Project(child, named)
+        frames = {state_name(s): engine.empty(draft.relations[s.table].columns) for s in scans(asked)}
+        return tuple(column.type for column in columns_of(engine.plan(plain(asked), frames)))
+
+    return types_of(plan, ask)
 
 
 def stored_columns(engine: Engine, draft: Draft, stratum: Stratum, view: View) -> tuple[Column, ...]:

@@ -103,6 +103,8 @@ def render(
 def _duckdb_names(node: exp.Expr) -> exp.Expr:
     """Functions of Spark that sqlglot passes on under a name that DuckDB does not know."""
     names = {"raise_error": "error", "xxhash64": "hash"}
+    if isinstance(node, exp.Rint):
+        return exp.Anonymous(this="round_even", expressions=[node.this, exp.Literal.number(0)])
     if isinstance(node, exp.Anonymous) and node.name.lower() in names:
         return exp.Anonymous(this=names[node.name.lower()], expressions=node.expressions)
     return node

@@ -157,8 +157,7 @@ def _moved_value(
     if not amounts[name]:
         return column(name)
     has_moved = or_(*(not_(exp.Is(this=column(by), expression=exp.null())) for by in amounts[name]))
-    total = _total(name, amounts)
-    new = exp.cast(total, exp.DataType.build(stored, dialect="spark")) if stored else total
+    new = _total(name, amounts, stored)
     case = exp.Case()
     if count is not None:
         none_left = exp.EQ(this=_total(count, amounts), expression=literal(0))
@@ -166,9 +165,14 @@ def _moved_value(
     return case.when(has_moved, new).else_(column(name))
 
 
-def _total(name: str, amounts: Mapping[str, Sequence[str]]) -> Scalar:
-    parts = [function("coalesce", column(part), literal(0)) for part in (name, *amounts[name])]
-    return reduce(lambda one, other: exp.Add(this=one, expression=other), parts)
+def _total(name: str, amounts: Mapping[str, Sequence[str]], stored: str | None = None) -> Scalar:
+    """The sum of a value and its moves, each step in the type that is stored: SQL cuts longer ones."""
+
+    def typed(expr: Scalar) -> Scalar:
+        return exp.cast(expr, exp.DataType.build(stored, dialect="spark")) if stored else expr
+
+    parts = [typed(function("coalesce", column(part), literal(0))) for part in (name, *amounts[name])]
+    return reduce(lambda one, other: typed(exp.Add(this=one, expression=other)), parts)
 
 
 def _since_set(diff: DiffRows, diffs: Sequence[DiffRows]) -> Iterator[tuple[tuple[str, ...], Relation]]:

@@ -308,12 +308,17 @@ def _merge(operator: Operator, name: str) -> Scalar:
 def _finished(rows: Relation, spec: MergeSpec, columns: Sequence[Column]) -> Relation:
     """Drops dead rows, computes derived columns, and gives every column its stored type.
 
-    Stored columns are corrected first (a sum of no values is NULL): visible ones derive from them.
+    Stored columns are corrected first (a sum of no values is NULL) and have their types: visible ones derive
+    from them, and the quotient of a sum has a scale that depends on the sum's.
     """
+    kinds = {c.name: c for c in columns}
     if spec.alive is not None and spec.key:
         rows = Filter(rows, exp.GT(this=column(spec.alive), expression=literal(0)))
     derived = {name: parsed_expression(text) for name, text in spec.derived}
-    stored = Project(rows, tuple(Named(n, derived.get(n, column(n))) for n in _merged_columns(spec)))
+    merged_columns = tuple((n, derived.get(n, column(n))) for n in _merged_columns(spec))
+    stored = Project(
+        rows, tuple(Named(n, typed(e, kinds[n]) if n in kinds else e) for n, e in merged_columns)
+    )
     shown = {name: expr for name, expr in derived.items() if name not in stored.columns}
     return Project(stored, tuple(Named(c.name, typed(shown.get(c.name, column(c.name)), c)) for c in columns))
 

@@ -5,7 +5,8 @@ without looking at what it adds to, so the files' footers are asked first:
 
     |sum| ≤ max |main| + max |layer₁| + … + max |layerₙ|
 
-Only where that bound is out of range must the groups themselves be looked at.
+Only where that bound is out of range must the groups themselves be looked at. Of sums that are kept in shares
+(`delta/numbers.py`) the highest share is asked, and what is shown of them looked at.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ GREATEST = 2**63 - 1
 
 
 def doubtful_sums(state: RelationState, main: Iterable[DataFile]) -> tuple[str, ...]:
-    """The stored sums of a keyed relation that may have left the range of BIGINT."""
+    """The stored sums of a keyed relation that may have left the range of their type."""
     if state.merge is None or not state.overlay:
         return ()
     types = {column.name: column.type for column in state.columns}
@@ -26,7 +27,14 @@ def doubtful_sums(state: RelationState, main: Iterable[DataFile]) -> tuple[str, 
     added |= {name for layer in state.overlay for name in _moved(layer)}
     sums = [name for name, _ in state.merge.operators if name in added and types[name] == "bigint"]
     parts = [tuple(main), *(layer.files for layer in state.overlay)]
-    return tuple(name for name in sums if sum(_greatest(files, name) for files in parts) > GREATEST)
+    limits = dict(state.merge.limits)
+    found = [n for n in sums if sum(_greatest(files, n) for files in parts) > limits.get(n, GREATEST)]
+    shown = [name for name, _ in state.merge.derived if _may_not_fit(types[name])]
+    return tuple(dict.fromkeys((*found, *shown))) if any(name in limits for name in found) else tuple(found)
+
+
+def _may_not_fit(kind: str) -> bool:
+    return kind == "bigint" or kind.startswith("decimal")
 
 
 def _moved(layer: Layer) -> tuple[str, ...]:

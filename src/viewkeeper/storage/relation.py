@@ -35,7 +35,8 @@ class MergeSpec:
     `alive` names the column that counts a row's derivations: at zero the row does not exist.
     `derived` columns are computed from the merged ones and are stored in main only, as SQL text.
     `holders` pairs the number of rows that hold an extreme with the extreme. `identified`: layers are
-    ID-based diffs, each with a key and SET columns of its own; then `key` holds all IDs.
+    ID-based diffs, each with a key and SET columns of its own; then `key` holds all IDs. `limits` are those
+    of columns beyond which what derives from them may not fit its type.
     """
 
     key: tuple[str, ...]
@@ -44,6 +45,7 @@ class MergeSpec:
     derived: tuple[tuple[str, str], ...] = ()
     holders: tuple[tuple[str, str], ...] = ()
     identified: bool = False
+    limits: tuple[tuple[str, int], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -53,6 +55,7 @@ class MergeSpec:
             "derived": [list(pair) for pair in self.derived],
             "holders": [list(pair) for pair in self.holders],
             "identified": self.identified,
+            "limits": [list(pair) for pair in self.limits],
         }
 
     @staticmethod
@@ -64,6 +67,7 @@ class MergeSpec:
             derived=tuple((name, text) for name, text in data["derived"]),
             holders=tuple((name, extreme) for name, extreme in data["holders"]),
             identified=data.get("identified", False),
+            limits=tuple((name, limit) for name, limit in data.get("limits", ())),
         )
 
 

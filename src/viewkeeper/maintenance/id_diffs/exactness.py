@@ -17,7 +17,9 @@ _ARITHMETIC = (
 
 
 def is_exact(expr: Scalar, types: Mapping[str, str]) -> bool:
-    """Whether a number is made of exact ones by exact arithmetic; `types` tells what columns are."""
+    """Whether a number is made of exact ones by exact arithmetic, or made exact; `types` are of columns."""
+    if isinstance(expr, exp.Cast):
+        return _is_exact_node(expr, types)
     return all(_is_exact_node(node, types) for node in expr.walk())
 
 

@@ -31,6 +31,7 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.algebra.walk import nodes
+from viewkeeper.delta.numbers import is_addable
 from viewkeeper.maintenance.id_diffs.exactness import exact_type, is_exact
 from viewkeeper.maintenance.id_diffs.ids import Component, Subview, columns_compared
 from viewkeeper.maintenance.id_diffs.normalize import Fresh, Measures, measures, normalized
@@ -264,8 +265,11 @@ def _holds_aggregate(view: Subview) -> bool:
 
 
 def _can_be_added(item: Named, view: Subview) -> bool:
-    """Sums of floating-point numbers are recomputed: taking a NaN back does not give the rest."""
-    return not isinstance(item.expr, exp.Sum) or is_exact(item.expr.this, view.types)
+    """Sums of floating-point numbers are recomputed: taking a NaN back does not give the rest. So are those
+    of numbers so long that adding two sums would lose a digit."""
+    if not isinstance(item.expr, exp.Sum):
+        return True
+    return is_exact(item.expr.this, view.types) and is_addable(item.expr.this)
 
 
 def _measure_types(stored: tuple[Named, ...]) -> dict[str, str]:

@@ -37,6 +37,7 @@ from viewkeeper.algebra.relations import (
     Relation,
 )
 from viewkeeper.algebra.walk import rewrite
+from viewkeeper.delta.numbers import average_from, digits_of
 
 
 def normalized(plan: Relation) -> Relation:
@@ -138,8 +139,10 @@ class _Kept:
                 self.keep(_count(call.this))
                 return total
             case exp.Avg() if _plain_argument(call):
-                total = self.keep(exp.Sum(this=call.this.copy()))
-                return exp.Div(this=total, expression=_null_if_zero(self.keep(_count(call.this))))
+                total, values = self.keep(exp.Sum(this=call.this.copy())), self.keep(_count(call.this))
+                if digits_of(call.this) is not None:
+                    return average_from(call.this, total, values)
+                return exp.Div(this=total, expression=_null_if_zero(values))
             case _:
                 return None
 

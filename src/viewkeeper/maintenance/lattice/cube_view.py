@@ -154,11 +154,22 @@ def column_of(view: CubeView, attribute: str) -> Column | None:
 
 
 def is_never_null(view: CubeView, expr: Scalar) -> bool:
-    """Whether an expression cannot be NULL: a NOT NULL column or a literal."""
+    """Whether an expression cannot be NULL: a literal, or a NOT NULL column, also cast to a wider type."""
+    if isinstance(expr, exp.Cast) and isinstance(expr.this, exp.Column):
+        return _keeps_values(view, expr) and is_never_null(view, expr.this)
     if isinstance(expr, exp.Column):
         stored = column_of(view, expr.name)
         return stored is not None and not stored.nullable
     return isinstance(expr, (exp.Literal, exp.Boolean))
+
+
+def _keeps_values(view: CubeView, cast: exp.Cast) -> bool:
+    """Whether no value of a column becomes NULL by a cast."""
+    stored = column_of(view, cast.this.name)
+    if stored is None:
+        return False
+    kind = exp.DataType.build(stored.type, dialect="spark")
+    return bool(kind == cast.to or (cast.to.is_type("double") and kind.is_type(*exp.DataType.NUMERIC_TYPES)))
 
 
 def short(attribute: str) -> str:

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from viewkeeper.algebra.expressions import Named, Scalar, column, columns_of
-from viewkeeper.delta.functions import Kind
+from viewkeeper.delta.parts import Kind
 from viewkeeper.maintenance.lattice.cube_view import CubeView, Dimension, Refusal, short
 from viewkeeper.maintenance.lattice.hierarchy import closure, dependencies
 from viewkeeper.maintenance.lattice.measures import Refused
@@ -193,7 +193,7 @@ class _Rewriting:
         match state.kind:
             case Kind.COUNT:
                 return when_not_null(argument, column(ROWS))
-            case Kind.SUM:
+            case Kind.SUM | Kind.TOTAL:
                 return times(argument, column(ROWS))
             case _:
                 return argument

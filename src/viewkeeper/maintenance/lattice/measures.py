@@ -10,7 +10,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from viewkeeper.algebra.expressions import Scalar
-from viewkeeper.delta.functions import Decomposition, decompose
+from viewkeeper.delta.functions import decompose
+from viewkeeper.delta.parts import Decomposition
 from viewkeeper.maintenance.lattice.cube_view import Refusal
 
 
@@ -25,7 +26,8 @@ class Refused(Exception):
 def distributive(call: Scalar) -> Scalar:
     """The call, where it can be computed from the values of parts of a group."""
     call = call.unnest()
-    if decompose(call) is None:
+    found = decompose(call)
+    if found is None or any(part.is_moment for _, part in found.parts):
         text = call.sql("spark")
         raise Refused("holistic", f"{text} cannot be computed from the values of parts of a group")
     return call.copy()

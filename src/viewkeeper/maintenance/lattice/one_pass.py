@@ -28,7 +28,6 @@ from viewkeeper.algebra.expressions import (
     column,
     conjunction,
     equal,
-    function,
     is_true,
     literal,
 )
@@ -42,7 +41,7 @@ from viewkeeper.algebra.relations import (
     State,
 )
 from viewkeeper.delta.aggregate_state import AggregateState, aggregate_state
-from viewkeeper.delta.functions import ROWS, Kind, Part, when
+from viewkeeper.delta.parts import ROWS, Part, when
 from viewkeeper.delta.summary_delta import rows_summed_up
 from viewkeeper.maintenance.lattice.cube_view import CubeView, Dimension, fact_scan, used_columns
 from viewkeeper.maintenance.lattice.summary import Summary
@@ -75,7 +74,7 @@ def one_pass(name: str, summaries: Sequence[Summary]) -> OnePass:
     names = {expr: f"__key{number}" for number, expr in enumerate(keys)}
     grouped = (Named(names[expr], _only_for(expr, users, cubes)) for expr, users in keys.items())
     parts = {piece: _part(piece, users, cubes) for piece, users in pieces.items()}
-    calls = (Named(f"__call{number}", _call(part)) for number, part in enumerate(parts.values()))
+    calls = (Named(f"__call{number}", part.call) for number, part in enumerate(parts.values()))
     state = aggregate_state(Aggregate(rows, (Named(PART, column(PART)), *grouped), tuple(calls)))
     assert state is not None, "pieces of state have state"
     columns = {one.cube.name: tuple(_columns(one, names, parts, state)) for one in summaries}
@@ -137,12 +136,6 @@ def _part(piece: StateColumn, users: Sequence[int], cubes: Sequence[CubeView]) -
         return ROWS
     is_column = isinstance(piece.argument, exp.Column)
     return Part(piece.kind, piece.argument if is_column else _only_for(piece.argument, users, cubes))
-
-
-def _call(part: Part) -> Scalar:
-    if part.argument is None:
-        return function("count", exp.Star())
-    return function("count" if part.kind is Kind.COUNT else part.kind.value, part.argument)
 
 
 def _columns(

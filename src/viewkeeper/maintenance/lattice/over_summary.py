@@ -116,7 +116,7 @@ def _composed(call: Scalar, parent: CubeView) -> Scalar:
     """An aggregate over an aggregate as one aggregate over the base."""
     inner = {measure.name: measure.expr for measure in parent.measures}
     visible = {o.name: inner[o.expr.name] for o in parent.outputs if o.is_column and o.expr.name in inner}
-    argument = call.this
+    argument = call.this.this if isinstance(call.this, exp.Cast) else call.this
     below = visible.get(argument.name) if isinstance(argument, exp.Column) else None
     if below is not None:
         function = _COMPOSED.get((type(call), type(below)))

@@ -25,7 +25,7 @@ from viewkeeper.algebra.expressions import Named, Scalar, column, columns_of, co
 from viewkeeper.algebra.relations import Aggregate, Relation, State
 from viewkeeper.algebra.schema import COUNT
 from viewkeeper.delta.aggregate_state import AggregateState
-from viewkeeper.delta.functions import Kind, Part, when
+from viewkeeper.delta.parts import Kind, Part, when
 from viewkeeper.delta.summary_delta import (
     HELD,
     beside,
@@ -40,6 +40,9 @@ from viewkeeper.maintenance.lattice.derives import Edge, EdgeJoin, Source
 from viewkeeper.maintenance.lattice.edge import with_dimensions
 from viewkeeper.maintenance.lattice.measures import decomposed
 from viewkeeper.maintenance.summary_delta.state import STAR, StateColumn, counter, of_part
+
+_SHORT = 17
+"""Digits of a DECIMAL whose product with a count of 20 has all its digits."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ class Summary:
             based = decomposed(measure.expr).parts
             for (_, part), (_, canonical) in zip(call.parts, based, strict=True):
                 found[part] = of_part(self.cube, canonical)
-                if part.argument is not None:
+                if part.is_null_over_nothing:
                     found[Part(Kind.COUNT, part.argument)] = counter(self.cube, canonical.argument)
         return found
 
@@ -103,7 +106,8 @@ def is_exact(edge: Edge) -> bool:
 
     SUM(e * count) of a long decimal would lose some: SQL gives a product no more than 38 digits.
     """
-    computed = (s.state.argument for s in edge.sources if s.state.kind is Kind.SUM and not s.reused)
+    kinds = (Kind.SUM, Kind.TOTAL)
+    computed = (s.state.argument for s in edge.sources if s.state.kind in kinds and not s.reused)
     return all(_is_short(edge.child, argument) for argument in computed if argument is not None)
 
 
@@ -114,7 +118,8 @@ def _is_short(view: CubeView, argument: Scalar) -> bool:
     if not decimals:
         return True
     digits = re.search(r"\d+", decimals[0])
-    return isinstance(argument, exp.Column) and digits is not None and int(digits.group()) <= 18
+    value = argument.this if isinstance(argument, exp.Cast) else argument
+    return isinstance(value, exp.Column) and digits is not None and int(digits.group()) <= _SHORT
 
 
 def stored_edge(edge: Edge, counted: frozenset[str]) -> Edge:
@@ -155,7 +160,7 @@ def _summed_up(edge: Edge, child: Summary, rows: Relation) -> Relation:
         return finished(state, sums_and_extremes(state, prepared, totals, totals, (part,)))
     total: Relation = Aggregate(projected(rows, (*keys, *values)), same(state.keys), totals)
     for part, sides in held.items():
-        value_of = value_name(state, part.argument)
+        value_of = value_name(state, part)
         prepared = union_all(
             (projected(rows, (*keys, Named(value_of, v), Named(COUNT, n))) for v, n in sides),
             (*state.keys, value_of, COUNT),

@@ -16,7 +16,7 @@ from sqlglot import exp
 from viewkeeper.algebra.build import union_all
 from viewkeeper.algebra.expressions import Scalar, conjunction, function, literal, same_or_both_null
 from viewkeeper.algebra.relations import Reference, Relation
-from viewkeeper.delta.functions import Kind
+from viewkeeper.delta.parts import Kind
 from viewkeeper.maintenance.lattice.choose import Propagation
 from viewkeeper.maintenance.lattice.cube_view import CubeView, Refusal
 from viewkeeper.maintenance.lattice.derives import Edge, derives

@@ -29,7 +29,7 @@ from viewkeeper.algebra.expressions import Named, Scalar, column, literal, same
 from viewkeeper.algebra.relations import Aggregate, Consolidate, JoinKind, Reference, Relation, Scan, State
 from viewkeeper.algebra.schema import COUNT
 from viewkeeper.algebra.walk import rewrite
-from viewkeeper.delta.functions import Kind
+from viewkeeper.delta.parts import Kind
 from viewkeeper.delta.restrict import restrict_by
 from viewkeeper.delta.rules import delta
 from viewkeeper.maintenance.lattice.cube_view import CubeView, source
@@ -116,11 +116,13 @@ def _aggregate_source(state: StateColumn, may_delete: bool, count: Scalar) -> Sc
             return count
         case Kind.COUNT:
             return when_not_null(argument_of(state), count)
-        case Kind.SUM:
+        case Kind.SUM | Kind.TOTAL:
             return times(argument_of(state), count)
         case Kind.MIN | Kind.MAX:
             value = argument_of(state)
             return where_sign(exp.GT, count, value) if may_delete else value.copy()
+        case Kind.MEAN | Kind.SPREAD | Kind.PEAK | Kind.COMOMENT:
+            raise AssertionError("cube views have no moments: they do not add up")
         case _:
             assert_never(state.kind)
 

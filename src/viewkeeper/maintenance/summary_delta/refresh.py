@@ -42,7 +42,7 @@ from viewkeeper.algebra.expressions import (
     same,
 )
 from viewkeeper.algebra.relations import Aggregate, Join, JoinKind, Relation
-from viewkeeper.delta.functions import Kind
+from viewkeeper.delta.parts import Kind
 from viewkeeper.maintenance.lattice.cube_view import CubeView
 from viewkeeper.maintenance.summary_delta.prepare import Batch, groups_state
 from viewkeeper.maintenance.summary_delta.state import (

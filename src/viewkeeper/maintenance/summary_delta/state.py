@@ -30,7 +30,7 @@ from viewkeeper.algebra.expressions import (
     replace_columns,
 )
 from viewkeeper.algebra.relations import Aggregate, Relation
-from viewkeeper.delta.functions import Kind, Part
+from viewkeeper.delta.parts import Kind, Part
 from viewkeeper.maintenance.lattice.cube_view import CubeView, column_of, is_never_null
 from viewkeeper.maintenance.lattice.measures import decomposed
 
@@ -87,7 +87,9 @@ def state_columns(view: CubeView) -> tuple[StateColumn, ...]:
     found = dict.fromkeys([STAR])
     for measure in view.all_measures:
         for _, part in decomposed(measure.expr).parts:
-            found.update(dict.fromkeys((counter(view, part.argument), of_part(view, part))))
+            if part.is_null_over_nothing:
+                found[counter(view, part.argument)] = None
+            found[of_part(view, part)] = None
     return tuple(found)
 
 
@@ -148,7 +150,7 @@ def final(view: CubeView, call: Scalar) -> Scalar:
 def _value(view: CubeView, part: Part) -> Scalar:
     """SUM, MIN and MAX are NULL where COUNT(e) is 0, whatever is stored."""
     state = of_part(view, part)
-    if state.kind in (Kind.ROWS, Kind.COUNT):
+    if not part.is_null_over_nothing:
         return column(state.name)
     some = exp.GT(this=column(counter(view, part.argument).name), expression=literal(0))
     return exp.Case(ifs=[exp.If(this=some, true=column(state.name))])

@@ -1,6 +1,6 @@
 """Tables 9, 11 and 12: γ of SUM, COUNT and (by its operator caches) AVG, from the changes alone.
 
-    moved   =  γ_G, sum(sign·x)→x_Δ, sum(sign)→rows_Δ (changes)
+    moved   =  γ_G, sum(±x)→x_Δ, sum(sign)→rows_Δ (changes)
                γ_G, sum(x_post) − sum(x_pre)→x_Δ (touched)            where all is one update inside groups
     beside  =  moved ⟕_G Output^pre
     Δ⁺      =  groups that Output lacks
@@ -35,6 +35,8 @@ from viewkeeper.algebra.expressions import (
     same,
 )
 from viewkeeper.algebra.relations import Aggregate, Join, JoinKind, Relation, State
+from viewkeeper.delta.numbers import in_type_of_sum
+from viewkeeper.delta.parts import when
 from viewkeeper.maintenance.id_diffs.diffs import DiffKind, DiffSchema, delete_schema, pre, truly_changed
 from viewkeeper.maintenance.id_diffs.ids import Subview
 from viewkeeper.maintenance.id_diffs.normalize import is_row_count
@@ -70,8 +72,14 @@ def _movement(item: Named) -> Named:
         missing = exp.Is(this=exp.paren(call.this.copy()), expression=exp.null())
         amount = exp.Case().when(missing, literal(0)).else_(sign)
     else:
-        amount = exp.Mul(this=exp.paren(call.this.copy()), expression=sign)
-    return Named(MOVED_PREFIX + item.name, function("sum", amount))
+        amount = _signed(call.this, sign)
+    return Named(MOVED_PREFIX + item.name, in_type_of_sum(call.this, function("sum", amount)))
+
+
+def _signed(value: Scalar, sign: Scalar) -> Scalar:
+    """sign·x; a product would have fewer digits after the point than x."""
+    gone = exp.LT(this=sign.copy(), expression=literal(0))
+    return when(gone, exp.Neg(this=exp.paren(value.copy())), value)
 
 
 def moved_by_update(view: Subview, touched: Relation) -> Relation:
@@ -86,7 +94,8 @@ def _difference(item: Named) -> Named:
         amount: Scalar = function("sum", literal(0))
     else:
         after = rename_columns(call, {name: NEW_PREFIX + name for name in columns_of(call)})
-        amount = exp.Sub(this=_or_zero(after), expression=_or_zero(call.copy()))
+        moved_by = exp.Sub(this=_or_zero(after), expression=_or_zero(call.copy()))
+        amount = moved_by if isinstance(call, exp.Count) else in_type_of_sum(call.this, moved_by)
     return Named(MOVED_PREFIX + item.name, amount)
 
 
