@@ -11,7 +11,7 @@ from viewkeeper import definitions, housekeeping, inspection, programs, statemen
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.answers import QueryExplanation, explain_query
 from viewkeeper.changes import Transaction
-from viewkeeper.inspection import HistoryEntry, Status, Verification
+from viewkeeper.inspection import HistoryEntry, Status
 from viewkeeper.lattices import drawn
 from viewkeeper.maintenance.lattice.draw import Drawing
 from viewkeeper.measurement import measured
@@ -24,6 +24,7 @@ from viewkeeper.spark.session import DataFrame, SparkSession, local_session
 from viewkeeper.storage.commits import WarehouseLog
 from viewkeeper.storage.objects import Folder
 from viewkeeper.transactions import commit_changes
+from viewkeeper.verification import Verification, verify
 from viewkeeper.views import MAX_ITERATIONS, STRATEGY
 from viewkeeper.workspace import ProgressEvent, Workspace
 
@@ -141,12 +142,13 @@ class Warehouse:
         """What each commit did to a view."""
         return inspection.history(self._work, view)
 
-    def verify(self, view: str, *, measure: bool = False) -> Verification:
-        """Whether a view equals its query, evaluated anew at the state that it shows.
+    def verify(self, view: str, *, deep: bool = False, measure: bool = False) -> Verification:
+        """Whether a view has the columns and rows that Spark answers to its text, at the state that it shows.
 
-        `measure`: also run every strategy that could refresh it, and time them beside the one chosen.
+        `deep`: with the texts of the views that it reads, not their stored rows. `measure`: also run every
+        strategy that could refresh it, and time them beside the one chosen.
         """
-        found = inspection.verify(self._work, view)
+        found = verify(self._work, view, deep)
         return replace(found, measured=measured(self._work, view)) if measure else found
 
     def explain(self, view: str) -> Explanation:
