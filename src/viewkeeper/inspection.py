@@ -25,13 +25,14 @@ from viewkeeper.spark.feed import change_feed
 from viewkeeper.spark.session import DataFrame
 from viewkeeper.storage.commits import Entry
 from viewkeeper.storage.relation import RelationState
+from viewkeeper.verification import one_of_several
 from viewkeeper.views import as_written, compiled, over_base_tables
 from viewkeeper.workspace import Workspace
 
 
 @dataclass(frozen=True)
 class Status:
-    """One table or view: where it stands and how large it is."""
+    """One table or view: where it stands and how large it is; `note` says what its text leaves open."""
 
     name: str
     kind: str
@@ -42,6 +43,7 @@ class Status:
     main_rows: int
     layers: int
     layer_rows: int
+    note: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -75,12 +77,13 @@ def _table_status(entry: Entry, name: str) -> Status:
 
 def _view_status(work: Workspace, entry: Entry, view: ViewDefinition, stale: bool) -> Status:
     state = entry.relations[view.name]
+    note = one_of_several(view)
     if view.position is None:
-        return _status(view.name, "view", None, True, 0, 0, state)
+        return replace(_status(view.name, "view", None, True, 0, 0, state), note=note)
     batch = batch_of(Draft(entry, ""), view, inputs_seen(work.log, view))
     rows = sum(change.rows for change in batch.changes.values()) if batch else 0
     behind = _commits_behind(entry, view)
-    return _status(view.name, "view", view.position, stale, behind, rows, state)
+    return replace(_status(view.name, "view", view.position, stale, behind, rows, state), note=note)
 
 
 def _commits_behind(entry: Entry, view: ViewDefinition) -> int:
@@ -139,7 +142,8 @@ def explain(work: Workspace, view: str) -> Explanation:
     if common is not None and definition.name in deltas.passes:
         batch = deltas.batch(definition.name, pending)
     choice = choose(compiled_view, batch, _lenient(definition.policy), known)
-    return explanation(compiled_view, batch, choice, _last_report(work, definition), edge, common)
+    explained = explanation(compiled_view, batch, choice, _last_report(work, definition), edge, common)
+    return replace(explained, note=one_of_several(definition))
 
 
 def _in_common(work: Workspace, draft: Draft, name: str, deltas: Deltas) -> SharedWork | None:

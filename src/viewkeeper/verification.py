@@ -5,13 +5,12 @@ A view over other views is defined over their stored rows; `deep` puts their tex
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from viewkeeper.batches import inputs_seen
 from viewkeeper.catalog import Catalog, ViewDefinition
-from viewkeeper.definitions import view_named
 from viewkeeper.spark.canonical_values import Floats
 from viewkeeper.spark.compare import compare
 from viewkeeper.spark.engine import columns_of
@@ -66,10 +65,10 @@ class Verification:
         return {**asdict(self), "equal": bool(self), "verdict": self.verdict, "measured": measured}
 
 
-def verify(work: Workspace, name: str, deep: bool = False) -> Verification:
+def verify(work: Workspace, definition: ViewDefinition, deep: bool = False) -> Verification:
     """Evaluates the text of a view at the state that it shows, and compares, rows as bags, both ways."""
     entry = work.log.latest()
-    view = as_written(view_named(entry.catalog, name), entry.catalog)
+    view = as_written(definition, entry.catalog)
     states = {**entry.relations, **inputs_seen(work.log, view)}
     work.progress("verify", view.name, 0, 1)
     with work.engine.keeping():
@@ -104,12 +103,17 @@ def judged(
     stored: DataFrame,
     inputs: Mapping[str, DataFrame],
     exact: bool = True,
+    sample: Callable[[DataFrame], DataFrame] = lambda frame: frame,
 ) -> Verification:
-    """A view's rows against the answer to its text over these inputs; `exact` where the inputs are."""
+    """A view's rows against the answer to its text over these inputs; `exact` where the inputs are.
+
+    Where `stored` is a sample of the view, `sample` takes the same one of the answer.
+    """
     wanted = answer(work.engine, view, inputs)
     columns = _other_columns(stored, wanted, names_only=is_rewritten(view))
     if len(stored.columns) != len(wanted.columns):
         return Verification(view.name, columns=columns)
+    wanted = sample(wanted)
     open_ones = _open(view)
     floats = Floats(open_ones.adds_up or not exact, not open_ones.picks_zeros)
     found = compare(work.engine, stored, wanted, floats=floats, unordered=open_ones.lists)
@@ -126,6 +130,23 @@ def judged(
 def _open(view: ViewDefinition) -> Choices:
     """What the text of a view leaves open; recursion by rules adds floats up in an order of its own."""
     return Choices(adds_up=True) if view.language == DATALOG else choices(view.sql)
+
+
+def one_of_several(view: ViewDefinition) -> str:
+    """What the text of a view leaves open, as a note to the user; empty where its answer is the only one."""
+    return _sentence(_open(view))
+
+
+def left_open(view: ViewDefinition) -> frozenset[int] | None:
+    """The places of columns whose values a text leaves open; None where it leaves open which rows there
+    are."""
+    found = _open(view)
+    return None if found.columns is None else found.columns | found.lists
+
+
+def _sentence(open_ones: Choices) -> str:
+    notes = "; ".join(open_ones.notes)
+    return f"one of several right answers: {notes}" if notes else ""
 
 
 def _are_first_rows(
@@ -150,7 +171,7 @@ def _are_first_rows(
 
 def _left_open(work: Workspace, open_ones: Choices, stored: DataFrame, wanted: DataFrame) -> str:
     """Why rows that differ may be right: all that differs is what the text leaves open; empty otherwise."""
-    note = f"one of several right answers: {'; '.join(open_ones.notes)}"
+    note = _sentence(open_ones)
     if open_ones.first_rows is not None and open_ones.first_rows.order is not None:
         return ""
     if open_ones.columns is None:

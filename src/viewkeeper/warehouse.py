@@ -25,7 +25,7 @@ from viewkeeper.storage.commits import WarehouseLog
 from viewkeeper.storage.objects import Folder
 from viewkeeper.transactions import commit_changes
 from viewkeeper.verification import Verification, verify
-from viewkeeper.views import MAX_ITERATIONS, STRATEGY
+from viewkeeper.views import MAX_ITERATIONS, STRATEGY, checked_share
 from viewkeeper.workspace import ProgressEvent, Workspace
 
 
@@ -105,15 +105,24 @@ class Warehouse:
         """Changes to several tables that are applied together when the block ends."""
         return Transaction(self._table_name, lambda changes: commit_changes(self._work, changes))
 
-    def refresh(self, *views: str, policy: str | None = None, use_lattice: bool = True) -> Report:
+    def refresh(
+        self,
+        *views: str,
+        policy: str | None = None,
+        use_lattice: bool = True,
+        check: float | None = None,
+    ) -> Report:
         """Brings the named views, or every stale one, up to date in one commit.
 
-        `use_lattice=False`: each view from the base tables, none from another.
+        `use_lattice=False`: each view from the base tables, none from another. `check`: which share of each
+        changed view is compared with Spark's answer to its text before the commit, from 0 to 1.
         """
         catalog = self._work.log.latest().catalog
         checked_policy(policy or "auto")
         names = [definitions.view_named(catalog, view).name for view in views]
-        return refresh(self._work, names, policy, use_lattice)
+        return refresh(
+            self._work, names, policy, use_lattice, None if check is None else checked_share(check)
+        )
 
     def propagate(self, *views: str, use_lattice: bool = True) -> Report:
         """Computes the summary-deltas of the named views, or of every stale one, for the next refresh.
@@ -148,7 +157,8 @@ class Warehouse:
         `deep`: with the texts of the views that it reads, not their stored rows. `measure`: also run every
         strategy that could refresh it, and time them beside the one chosen.
         """
-        found = verify(self._work, view, deep)
+        named = definitions.view_named(self._work.log.latest().catalog, view)
+        found = verify(self._work, named, deep)
         return replace(found, measured=measured(self._work, view)) if measure else found
 
     def explain(self, view: str) -> Explanation:
