@@ -37,9 +37,11 @@ from viewkeeper.storage.commits import Entry
 from viewkeeper.views import (
     ASKABLE,
     CACHES,
+    CHECK,
     MAX_ITERATIONS,
     STRATEGY,
     as_written,
+    checked_share,
     compiled,
     is_beyond_spark,
     over_base_tables,
@@ -343,6 +345,7 @@ def must_be_free(catalog: Catalog, name: str) -> None:
 def checked_properties(properties: Sequence[tuple[str, str]]) -> None:
     """Refuses values that properties cannot have."""
     _must_be_one_of(STRATEGY, dict(properties).get(STRATEGY, "auto"), ASKABLE)
+    checked_share(dict(properties).get(CHECK, 0), CHECK)
     _must_be_one_of(CACHES, dict(properties).get(CACHES, "auto"), [choice.value for choice in Caching])
     limit = dict(properties).get(MAX_ITERATIONS, "1")
     if not limit.isdecimal() or int(limit) == 0:

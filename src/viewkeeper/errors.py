@@ -20,6 +20,7 @@
     │   ├── NullNotAllowed         NULL in a column declared NOT NULL
     │   └── WrongType              a value or a column that does not fit
     ├── CannotMaintain             policy `strict`, and no incremental strategy takes the view
+    ├── CheckFailed                a refresh that gave other rows than the view's text; not committed
     ├── Diverged                   a recursion that did not end within its limit
     ├── ConflictError              another writer was first; the change can be tried again
     └── StorageError               the warehouse's files are not as the log says
@@ -133,6 +134,14 @@ class WrongType(InvalidChange):
 
 class CannotMaintain(ViewkeeperError):
     """No incremental strategy takes the view, and the policy forbids recomputation."""
+
+
+class CheckFailed(ViewkeeperError):
+    """A refresh that would have given other rows than the view's text; `file` tells how to see it."""
+
+    def __init__(self, *parts: str, file: str = "", **fields: Any) -> None:
+        super().__init__(*parts, **fields)
+        self.file = file
 
 
 class Diverged(ViewkeeperError):

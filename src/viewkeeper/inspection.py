@@ -1,12 +1,11 @@
-"""Looking at a warehouse: status, history, and verification of views."""
+"""Looking at a warehouse: status and history of views, and how they would be refreshed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from viewkeeper.algebra.counts import plain
 from viewkeeper.algebra.inner_names import shown
 from viewkeeper.batches import batch_of, inputs_seen, last_details, storage_of
 from viewkeeper.catalog import Catalog, ViewDefinition
@@ -23,23 +22,18 @@ from viewkeeper.planning.shared_work import SharedWork
 from viewkeeper.refresh import families, lattice_members, stale_views, with_ancestors
 from viewkeeper.refresh_family import plan_family
 from viewkeeper.refresh_view import Refresh, learned
-from viewkeeper.spark.compare import Difference, compare
-from viewkeeper.spark.execute import Execution
 from viewkeeper.spark.feed import change_feed
-from viewkeeper.spark.fixpoint import without_recursion
 from viewkeeper.spark.session import DataFrame
 from viewkeeper.storage.commits import Entry
 from viewkeeper.storage.relation import RelationState
+from viewkeeper.verification import one_of_several
 from viewkeeper.views import as_written, compiled, over_base_tables
 from viewkeeper.workspace import Workspace
-
-if TYPE_CHECKING:
-    from viewkeeper.measurement import Measurement
 
 
 @dataclass(frozen=True)
 class Status:
-    """One table or view: where it stands and how large it is."""
+    """One table or view: where it stands and how large it is; `note` says what its text leaves open."""
 
     name: str
     kind: str
@@ -50,6 +44,7 @@ class Status:
     main_rows: int
     layers: int
     layer_rows: int
+    note: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -68,29 +63,6 @@ class HistoryEntry:
         return asdict(self)
 
 
-@dataclass(frozen=True)
-class Verification:
-    """Whether a view equals its recomputation; true when it does.
-
-    `extra` rows are stored and should not be, `missing` rows should be and are not; each has the
-    column `__count`. Floats are compared with a relative tolerance. `measured` holds the times of all
-    strategies, where they were asked for and some batch is there to measure them with.
-    """
-
-    view: str
-    extra: tuple[dict[str, Any], ...]
-    missing: tuple[dict[str, Any], ...]
-    tolerance: float | None
-    measured: Measurement | None = None
-
-    def __bool__(self) -> bool:
-        return not self.extra and not self.missing
-
-    def to_dict(self) -> dict[str, Any]:
-        measured = self.measured.to_dict() if self.measured else None
-        return {**asdict(self), "equal": bool(self), "measured": measured}
-
-
 def status(work: Workspace) -> list[Status]:
     """Every table, then every view."""
     entry = work.log.latest()
@@ -106,12 +78,13 @@ def _table_status(entry: Entry, name: str) -> Status:
 
 def _view_status(work: Workspace, entry: Entry, view: ViewDefinition, stale: bool) -> Status:
     state = entry.relations[view.name]
+    note = one_of_several(view)
     if view.position is None:
-        return _status(view.name, "view", None, True, 0, 0, state)
+        return replace(_status(view.name, "view", None, True, 0, 0, state), note=note)
     batch = batch_of(Draft(entry, ""), view, inputs_seen(work.log, view))
     rows = sum(change.rows for change in batch.changes.values()) if batch else 0
     behind = _commits_behind(entry, view)
-    return _status(view.name, "view", view.position, stale, behind, rows, state)
+    return replace(_status(view.name, "view", view.position, stale, behind, rows, state), note=note)
 
 
 def _commits_behind(entry: Entry, view: ViewDefinition) -> int:
@@ -143,28 +116,6 @@ def history(work: Workspace, name: str) -> list[HistoryEntry]:
     return found
 
 
-def verify(work: Workspace, name: str) -> Verification:
-    """Recomputes a view at the state that it shows and compares as bags, both ways."""
-    entry = work.log.latest()
-    view = as_written(view_named(entry.catalog, name), entry.catalog)
-    seen = inputs_seen(work.log, view)
-    past = Draft(Entry(entry.version, entry.catalog, {**entry.relations, **seen}), "verify")
-    stored = work.reader.visible(entry.relations[view.name])
-    work.progress("verify", view.name, 0, 1)
-    with work.under(view), work.engine.keeping():
-        found: Difference = compare(work.engine, stored, _recomputed(work, past, view))
-    work.progress("verify", view.name, 1, 1)
-    return Verification(shown(view.name), found.only_left, found.only_right, found.tolerance)
-
-
-def _recomputed(work: Workspace, past: Draft, definition: ViewDefinition) -> DataFrame:
-    view, execution = compiled(definition, past.catalog), Execution(work.engine, past, {})
-    if view.query is None:
-        return execution.query_of(None, view.sql)
-    query = without_recursion(execution, view.query, frozenset(), view.limit)
-    return execution.query_of(plain(query), view.sql)
-
-
 def explain(work: Workspace, view: str) -> Explanation:
     """How a view would be refreshed now; where nothing is pending, if all its inputs changed.
 
@@ -191,7 +142,8 @@ def explain(work: Workspace, view: str) -> Explanation:
     if common is not None and definition.name in deltas.passes:
         batch = deltas.batch(definition.name, pending)
     choice = choose(compiled_view, batch, _lenient(definition.policy), known)
-    return explanation(compiled_view, batch, choice, _last_report(work, definition), edge, common)
+    explained = explanation(compiled_view, batch, choice, _last_report(work, definition), edge, common)
+    return replace(explained, note=one_of_several(definition))
 
 
 def _in_common(work: Workspace, draft: Draft, name: str, deltas: Deltas) -> SharedWork | None:

@@ -27,7 +27,8 @@ from viewkeeper.publish import publish
 from viewkeeper.refresh_family import Family, plan_family
 from viewkeeper.refresh_view import Refresh, was_maintained
 from viewkeeper.relevant import Pending, relevant_batches
-from viewkeeper.report import Reason, Report, ViewReport, in_users_names
+from viewkeeper.report import Checked, Reason, Report, ViewReport, in_users_names
+from viewkeeper.shadow import check_views
 from viewkeeper.side_by_side import workers
 from viewkeeper.spark.relations import fold
 from viewkeeper.storage.commits import Entry
@@ -41,8 +42,14 @@ SIDE_BY_SIDE = 4
 PROPAGATED = Reason("propagated", "Its summary-delta was computed before; it is taken over.")
 
 
-def refresh(work: Workspace, names: Iterable[str], policy: str | None, use_lattice: bool = True) -> Report:
-    """Refreshes the named views, or every stale one, as one atomic commit."""
+def refresh(
+    work: Workspace,
+    names: Iterable[str],
+    policy: str | None,
+    use_lattice: bool = True,
+    check: float | None = None,
+) -> Report:
+    """Refreshes the named views, or every stale one, as one atomic commit; a share of them is checked."""
     names = tuple(names)
 
     def chosen(draft: Draft) -> tuple[str, ...]:
@@ -53,7 +60,10 @@ def refresh(work: Workspace, names: Iterable[str], policy: str | None, use_latti
         idle = all(report.strategy == "none" for report in reports)
         return None if idle and not stale_views(work, draft.base) else draft
 
-    return _published(work, "refresh", chosen, policy, finish, use_lattice)
+    def checked(draft: Draft, reports: Sequence[ViewReport]) -> tuple[Checked, ...]:
+        return check_views(work, draft, reports, check)
+
+    return _published(work, "refresh", chosen, policy, finish, use_lattice, checked)
 
 
 def propagate(work: Workspace, names: Iterable[str], use_lattice: bool = True) -> Report:
@@ -78,11 +88,13 @@ def _published(
     policy: str | None,
     finish: Callable[[Draft, Sequence[ViewReport]], Draft | None],
     use_lattice: bool,
+    check: Callable[[Draft, Sequence[ViewReport]], tuple[Checked, ...]] = lambda draft, reports: (),
 ) -> Report:
     """Computes new states of views, does with them what is to be done, and commits; both are timed."""
     before, started = work.engine.actions, time.perf_counter()
     computed = started
     reports: list[ViewReport] = []
+    checked: list[Checked] = []
 
     def build(base: Entry) -> Draft | None:
         nonlocal computed
@@ -90,13 +102,16 @@ def _published(
         reports[:] = compute_views(work, draft, chosen(draft), policy, use_lattice)
         draft.report["views"] = [report.to_dict() for report in reports]
         computed = time.perf_counter()
-        return finish(draft, reports)
+        finished = finish(draft, reports)
+        checked[:] = check(finished, reports) if finished is not None else ()
+        return finished
 
     entry = publish(work.log, build)
     ended = time.perf_counter()
     actions = work.engine.actions - before
+    made_visible = ended - computed - sum(one.seconds for one in checked)
     shown = tuple(map(in_users_names, reports))
-    return Report(shown, entry.version, actions, computed - started, ended - computed)
+    return Report(shown, entry.version, actions, computed - started, made_visible, tuple(checked))
 
 
 def _has_summary_delta(work: Workspace, draft: Draft, definition: ViewDefinition) -> bool:
@@ -117,6 +132,7 @@ def refresh_views(
     """Brings the views, and the views that they read, to the draft's state of the base tables."""
     reports = compute_views(work, draft, names, policy)
     fold_views(work, draft, reports)
+    check_views(work, draft, reports, None)
     return reports
 
 

@@ -41,14 +41,28 @@ def in_users_names(report: ViewReport) -> ViewReport:
 
 
 @dataclass(frozen=True)
+class Checked:
+    """A view of which a share was compared with the answer to its text: `right`, or `undecided`."""
+
+    view: str
+    verdict: str
+    share: float
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Report(Sequence[ViewReport]):
-    """A whole refresh; a sequence of its views' reports, in the order of the work."""
+    """A whole refresh; a sequence of its views' reports, in the order of the work.
+
+    What `checked` took is in none of the other figures.
+    """
 
     views: tuple[ViewReport, ...]
     version: int
     actions: int = 0
     propagate_seconds: float = 0.0
     refresh_seconds: float = 0.0
+    checked: tuple[Checked, ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -79,4 +93,5 @@ class Report(Sequence[ViewReport]):
             "propagate_seconds": self.propagate_seconds,
             "refresh_seconds": self.refresh_seconds,
             "views": [entry.to_dict() for entry in self.views],
+            "checked": [asdict(one) for one in self.checked],
         }

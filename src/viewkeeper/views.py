@@ -13,7 +13,7 @@ from viewkeeper.algebra.walk import base_tables
 from viewkeeper.catalog import Catalog, ViewDefinition
 from viewkeeper.datalog.parse import parse_program
 from viewkeeper.datalog.translate import translate
-from viewkeeper.errors import Unsupported
+from viewkeeper.errors import InvalidOption, Unsupported
 from viewkeeper.maintenance.evaluator import ITERATION_LIMIT
 from viewkeeper.maintenance.id_diffs import Caching, Definition, define
 from viewkeeper.maintenance.id_diffs import Refusal as NoIds
@@ -42,10 +42,28 @@ STRATEGY = "viewkeeper.strategy"
 CACHES = "viewkeeper.caches"
 """The property of a view kept by ID-based diffs: whether inputs of its aggregates are stored."""
 
+CHECK = "viewkeeper.check"
+"""The property of a view: which share of it is compared with its text before a refresh is committed."""
+
 ASKABLE = ("auto", ID_DIFFS, TUPLE_DIFFS)
 
 DATALOG = "datalog"
 """The language of views that rules define."""
+
+
+def checked_share(text: str | float, what: str = "check") -> float:
+    """The share that a text stands for; refuses what is none."""
+    try:
+        share = float(text)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise InvalidOption(
+            f"{what} cannot be {text!r}.",
+            "It is the share of a view's groups that are compared with its text.",
+            "Give a number from 0 (none) to 1 (all), such as 0.01.",
+        )
+    return share
 
 
 @dataclass(frozen=True)

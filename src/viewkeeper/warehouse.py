@@ -11,7 +11,7 @@ from viewkeeper import definitions, housekeeping, inspection, programs, statemen
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.answers import QueryExplanation, explain_query
 from viewkeeper.changes import Transaction
-from viewkeeper.inspection import HistoryEntry, Status, Verification
+from viewkeeper.inspection import HistoryEntry, Status
 from viewkeeper.lattices import drawn
 from viewkeeper.maintenance.lattice.draw import Drawing
 from viewkeeper.measurement import measured
@@ -24,7 +24,8 @@ from viewkeeper.spark.session import DataFrame, SparkSession, local_session
 from viewkeeper.storage.commits import WarehouseLog
 from viewkeeper.storage.objects import Folder
 from viewkeeper.transactions import commit_changes
-from viewkeeper.views import MAX_ITERATIONS, STRATEGY
+from viewkeeper.verification import Verification, verify
+from viewkeeper.views import MAX_ITERATIONS, STRATEGY, checked_share
 from viewkeeper.workspace import ProgressEvent, Workspace
 
 
@@ -104,15 +105,24 @@ class Warehouse:
         """Changes to several tables that are applied together when the block ends."""
         return Transaction(self._table_name, lambda changes: commit_changes(self._work, changes))
 
-    def refresh(self, *views: str, policy: str | None = None, use_lattice: bool = True) -> Report:
+    def refresh(
+        self,
+        *views: str,
+        policy: str | None = None,
+        use_lattice: bool = True,
+        check: float | None = None,
+    ) -> Report:
         """Brings the named views, or every stale one, up to date in one commit.
 
-        `use_lattice=False`: each view from the base tables, none from another.
+        `use_lattice=False`: each view from the base tables, none from another. `check`: which share of each
+        changed view is compared with Spark's answer to its text before the commit, from 0 to 1.
         """
         catalog = self._work.log.latest().catalog
         checked_policy(policy or "auto")
         names = [definitions.view_named(catalog, view).name for view in views]
-        return refresh(self._work, names, policy, use_lattice)
+        return refresh(
+            self._work, names, policy, use_lattice, None if check is None else checked_share(check)
+        )
 
     def propagate(self, *views: str, use_lattice: bool = True) -> Report:
         """Computes the summary-deltas of the named views, or of every stale one, for the next refresh.
@@ -141,12 +151,14 @@ class Warehouse:
         """What each commit did to a view."""
         return inspection.history(self._work, view)
 
-    def verify(self, view: str, *, measure: bool = False) -> Verification:
-        """Whether a view equals its query, evaluated anew at the state that it shows.
+    def verify(self, view: str, *, deep: bool = False, measure: bool = False) -> Verification:
+        """Whether a view has the columns and rows that Spark answers to its text, at the state that it shows.
 
-        `measure`: also run every strategy that could refresh it, and time them beside the one chosen.
+        `deep`: with the texts of the views that it reads, not their stored rows. `measure`: also run every
+        strategy that could refresh it, and time them beside the one chosen.
         """
-        found = inspection.verify(self._work, view)
+        named = definitions.view_named(self._work.log.latest().catalog, view)
+        found = verify(self._work, named, deep)
         return replace(found, measured=measured(self._work, view)) if measure else found
 
     def explain(self, view: str) -> Explanation:

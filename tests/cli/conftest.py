@@ -16,6 +16,7 @@ from viewkeeper.measurement import Measured, Measurement
 from viewkeeper.planning.cost import Estimate
 from viewkeeper.planning.explain import ExplainedStep, Explanation
 from viewkeeper.report import Reason as Known
+from viewkeeper.verification import Verification
 
 
 @dataclass
@@ -78,20 +79,6 @@ class Line:
         return asdict(self)
 
 
-@dataclass
-class Verification:
-    view: str
-    missing: list[dict[str, Any]] = field(default_factory=list)
-    extra: list[dict[str, Any]] = field(default_factory=list)
-    measured: Measurement | None = None
-
-    def __bool__(self) -> bool:
-        return not (self.missing or self.extra)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "equal": bool(self)}
-
-
 COUNTING, AGAIN = Estimate(12, 3, 1, 0.5), Estimate(1000, 900, 1, 2.0)
 
 EXPLAINED = Explanation(
@@ -148,7 +135,7 @@ class Double:
             return Rows(["n", "t"], [(number, f"[row {number}]") for number in range(5)])
         return Done("Created table t.", 7)
 
-    def refresh(self, *names: str, policy: str | None = None) -> Report:
+    def refresh(self, *names: str, policy: str | None = None, check: float | None = None) -> Report:
         self.log.append(("refresh", names, policy))
         return Report(Entry(name) for name in names or self.views)
 
@@ -174,9 +161,9 @@ class Double:
             HistoryEntry(7, "", "refresh", done),
         ]
 
-    def verify(self, view: str, *, measure: bool = False) -> Verification:
+    def verify(self, view: str, *, deep: bool = False, measure: bool = False) -> Verification:
         missing = [{"a": 1, "b": None}] if view in self.wrong else []
-        return Verification(view, missing, measured=MEASURED if measure else None)
+        return Verification(view, (), tuple(missing), measured=MEASURED if measure else None)
 
     def extend_views(self) -> int:
         self.log.append(("extend",))

@@ -11,31 +11,41 @@ from viewkeeper.cli.output import console, print_json, print_records
 from viewkeeper.cli.session import DIFFERENT, opened
 
 if TYPE_CHECKING:
-    from viewkeeper.inspection import Verification
     from viewkeeper.measurement import Measurement
+    from viewkeeper.verification import Verification
     from viewkeeper.warehouse import Warehouse
 
 Views = Annotated[list[str] | None, typer.Argument(help="Views; all when none is named.")]
 Measure = Annotated[
     bool, typer.Option("--measure", help="Run every strategy that could refresh the view, and time it.")
 ]
+Deep = Annotated[
+    bool, typer.Option("--deep", help="Put the texts of views that it reads in the place of their rows.")
+]
 Names = Annotated[list[str] | None, typer.Argument(help="Tables and views; all when none is named.")]
+
+VERDICTS = {
+    "right": "[green]equal[/]",
+    "different": "[bold red]different[/]",
+    "undecided": "[yellow]cannot be decided[/]",
+}
 
 
 def verify(
     views: Views = None,
     measure: Measure = False,
+    deep: Deep = False,
     warehouse: WarehousePath = DEFAULT_WAREHOUSE,
     json: Json = False,
 ) -> None:
-    """Recompute views and compare; exit code 3 when one differs."""
+    """Compare views with Spark's answers to their texts; exit code 3 when one differs."""
     with opened(warehouse, json) as wh:
-        results = [wh.verify(view, measure=measure) for view in views or view_names(wh)]
+        results = [wh.verify(view, deep=deep, measure=measure) for view in views or view_names(wh)]
         if json:
             print_json([result.to_dict() for result in results])
         else:
             print_verified(results)
-    if not all(results):
+    if any(result.verdict == "different" for result in results):
         raise typer.Exit(DIFFERENT)
 
 
@@ -70,15 +80,16 @@ def print_verified(results: list[Verification]) -> None:
     if not results:
         out.print("There are no views to verify.")
     for result in results:
-        verdict = "[green]equal[/]" if result else "[bold red]different[/]"
-        out.print(f"{result.view}: {verdict}")
+        out.print(f"{result.view}: {VERDICTS[result.verdict]}")
+        for line in (*result.columns, *filter(None, [result.undecided])):
+            out.print(f"  {line}", markup=False, soft_wrap=True)
         if result.measured is not None:
             print_measured(result.measured)
         if not result:
             print_records(
-                result.missing, "no row is missing", title="missing: recomputed, but not in the view"
+                result.missing, "no row is missing", title="missing: in the answer, but not in the view"
             )
-            print_records(result.extra, "no row is extra", title="extra: in the view, but not recomputed")
+            print_records(result.extra, "no row is extra", title="extra: in the view, but not in the answer")
 
 
 def print_measured(found: Measurement) -> None:

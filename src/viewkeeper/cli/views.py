@@ -30,6 +30,10 @@ PolicyOption = Annotated[
         help="auto: the cheapest way; incremental: recompute only where it must; strict: never; full: all."
     ),
 ]
+Check = Annotated[
+    float | None,
+    typer.Option(help="Compare this share of each changed view with its text before the commit: 0.01, 1."),
+]
 Full = Annotated[bool, typer.Option("--full", help="Recompute: the same as --policy full.")]
 
 
@@ -37,6 +41,7 @@ def refresh(
     views: Views = None,
     policy: PolicyOption = None,
     full: Full = False,
+    check: Check = None,
     warehouse: WarehousePath = DEFAULT_WAREHOUSE,
     json: Json = False,
 ) -> None:
@@ -47,7 +52,7 @@ def refresh(
         )
     chosen = Policy.full if full else policy
     with opened(warehouse, json) as wh:
-        report = wh.refresh(*(views or ()), policy=chosen.value if chosen else None)
+        report = wh.refresh(*(views or ()), policy=chosen.value if chosen else None, check=check)
         if json:
             print_json(report.to_dict())
         else:
@@ -142,8 +147,9 @@ def print_explanation(shown: Explanation) -> None:
 
 def _last(shown: Explanation) -> list[str]:
     parent = [f"by way of {shown.parent}"] if shown.parent else []
+    note = [shown.note] if shown.note else []
     last = [f"last: {shown.last_refresh()}"] if shown.last else []
-    return [*parent, *shared_with(shown.shares), *last]
+    return [*note, *parent, *shared_with(shown.shares), *last]
 
 
 def print_report(report: Report) -> None:

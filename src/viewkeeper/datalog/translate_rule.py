@@ -231,7 +231,7 @@ def _groups(source: Relation, keys: tuple[Named, ...], results: tuple[Named, ...
     """One row per group, and none where there is nothing to group, also without keys."""
     if keys:
         return Aggregate(source, keys, results)
-    rows = Named("__rows", function("count", exp.Star()))
+    rows = Named("s_rows", function("count", exp.Star()))
     whole = Aggregate(source, (), (*results, rows))
-    some = exp.GT(this=column("__rows"), expression=literal(0))
+    some = exp.GT(this=column("s_rows"), expression=literal(0))
     return restricted_to(filtered(whole, some), [item.name for item in results])

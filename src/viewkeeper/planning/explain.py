@@ -54,7 +54,8 @@ class Explanation:
     not. `last` is what the last refresh of the view was expected to cost, and did. `parent` is the view whose
     summary-delta this one's comes from, and `figures` how mumick97 writes the summary-delta and the refresh.
     `shares` are steps that are done once for this view and for others, which it names. `fresh` are keys whose
-    rows are looked up in the changes, because all their changed values are new or gone.
+    rows are looked up in the changes, because all their changed values are new or gone. `note` says what the
+    view's text leaves open.
     """
 
     view: str
@@ -71,12 +72,14 @@ class Explanation:
     figures: str = ""
     shares: Mapping[str, list[str]] = field(default_factory=dict)
     fresh: tuple[str, ...] = ()
+    note: str = ""
 
     def __str__(self) -> str:
         parts = [
             f"{self.view}: {self.strategy}",
             f"  {self.reason}",
             f"  for changes of {', '.join(self.changed) or 'nothing'}",
+            *([f"  {self.note}"] if self.note else []),
             *(
                 f"  {'takes' if name == self.strategy else 'or'} {name}: {cost}"
                 for name, cost in self.expected
@@ -128,6 +131,7 @@ class Explanation:
             "shares": dict(self.shares),
             "fresh": list(self.fresh),
             "figures": self.figures,
+            "note": self.note,
         }
 
     def _repr_html_(self) -> str:
@@ -145,6 +149,7 @@ class Explanation:
         )
         kept = f"<p>Keeps {text(', '.join(self.kept()))}.</p>" if self.state else ""
         kept += "".join(f"<p>{text(shared)}.</p>" for shared in shared_with(self.shares))
+        kept += f"<p>{text(self.note.capitalize())}.</p>" if self.note else ""
         last = f"<p>Last: {text(self.last_refresh())}.</p>" if self.last else ""
         return f"<div><p>{head}</p><table>{rows}</table>{kept}{last}{folded}</div>"
 

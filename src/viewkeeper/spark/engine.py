@@ -119,6 +119,16 @@ class Engine:
     def is_netting(self) -> bool:
         return self._netting > 0
 
+    @contextmanager
+    def uncounted(self) -> Iterator[None]:
+        """Actions in here are not counted: those of checks are not a refresh's own."""
+        before = self.actions
+        try:
+            yield
+        finally:
+            with self._lock:
+                self.actions = before
+
     def settings(self) -> AbstractContextManager[None]:
         """The engine's settings, for a plan; while results are kept, they stay for those that follow."""
         with self._lock:

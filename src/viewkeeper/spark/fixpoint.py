@@ -12,14 +12,14 @@ from sqlglot import exp
 from viewkeeper.algebra.build import is_empty, minus, restricted_to, union_all
 from viewkeeper.algebra.counts import plain, weighted
 from viewkeeper.algebra.expressions import column, literal
-from viewkeeper.algebra.relations import Bound, Filter, Fixpoint, Reference, Relation, Scan, State
+from viewkeeper.algebra.relations import Bound, Filter, Reference, Relation, Scan, State
 from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.algebra.walk import rewrite, scans
 from viewkeeper.maintenance.changes import Changes, SetDelta
 from viewkeeper.maintenance.dred import Abandoned, maintain
 from viewkeeper.maintenance.evaluator import Run, absent
 from viewkeeper.maintenance.levels import evaluate_levels, maintain_levels
-from viewkeeper.maintenance.recursive_strata import is_storable, stored_rows
+from viewkeeper.maintenance.recursive_strata import stored_rows
 from viewkeeper.maintenance.seminaive import evaluate_fixpoint, unrolled
 from viewkeeper.maintenance.strategy import bound
 from viewkeeper.planning.steps import EvaluateFixpoint, MaintainFixpoint, delta_name
@@ -58,21 +58,6 @@ def run_maintenance(execution: Execution, step: MaintainFixpoint) -> None:
         else:
             frame = recursion.evaluator.frame(changed[name])
             execution.write_change(relation, frame, is_set=step.fixpoint.distinct)
-
-
-def without_recursion(execution: Execution, rel: Relation, counted: frozenset[str], limit: int) -> Relation:
-    """A query at the new state with its recursions evaluated; it refers to their rows."""
-
-    def evaluated(node: Relation) -> Relation:
-        if not isinstance(node, Fixpoint) or not is_storable(node):
-            return node
-        recursion = _Recursion(execution, EvaluateFixpoint(node, (), limit, counted))
-        rows = restricted_to(recursion.from_scratch()[node.result], node.columns)
-        name = f"recursion_{len(execution.frames)}"
-        execution.frames[name] = recursion.evaluator.frame(plain(rows))
-        return Reference(name, node.columns)
-
-    return rewrite(rel, evaluated)
 
 
 @dataclass

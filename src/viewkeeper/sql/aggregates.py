@@ -64,6 +64,8 @@ _CHANCE_NAMES = frozenset(
     current_catalog current_database current_schema version reflect java_method try_reflect""".split()
 )
 
+_CLOCK = frozenset({"now", "today", "yesterday", "tomorrow"})
+
 _RANDOM_NAMES = frozenset(
     "rand randn random uuid shuffle uniform randstr monotonically_increasing_id".split()
 )
@@ -147,6 +149,13 @@ def is_chance(node: exp.Expr) -> bool:
     if call_name(node) == "unix_timestamp" or isinstance(node, exp.StrToUnix):
         return node.this is None or isinstance(node.this, exp.CurrentTimestamp)
     return call_name(node) in _CHANCE_NAMES
+
+
+def is_clock_literal(node: exp.Expr) -> bool:
+    """DATE 'today', TIMESTAMP 'now' and the like: literals that are read from the clock."""
+    if not isinstance(node, exp.Cast) or not isinstance(node.this, exp.Literal):
+        return False
+    return node.to.is_type(*exp.DataType.TEMPORAL_TYPES) and node.this.name.strip().lower() in _CLOCK
 
 
 def is_random(node: exp.Expr) -> bool:

@@ -24,7 +24,7 @@ from viewkeeper.algebra.expressions import Named, Scalar, column, replace_column
 from viewkeeper.algebra.inner_names import inner_column
 from viewkeeper.algebra.relations import MalformedPlan, Project, Relation
 from viewkeeper.errors import AmbiguousColumn, InvalidSQL, NotDeterministic, UnknownColumn
-from viewkeeper.sql.aggregates import call_name, is_chance
+from viewkeeper.sql.aggregates import call_name, is_chance, is_clock_literal
 from viewkeeper.sql.canonical import canonical
 from viewkeeper.sql.catalog import Catalog
 from viewkeeper.sql.context import Answer, Context
@@ -126,7 +126,7 @@ def check_deterministic(tree: exp.Expr) -> None:
     for node in tree.walk():
         if isinstance(node, exp.TableSample):
             raise NotDeterministic("TABLESAMPLE picks rows by chance.", hint="A view cannot use it.")
-        if is_chance(node):
+        if is_chance(node) or is_clock_literal(node):
             name = call_name(node) or node.key
             raise NotDeterministic(
                 f"{name} is not deterministic.",
