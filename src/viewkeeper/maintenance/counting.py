@@ -31,6 +31,7 @@ from viewkeeper.delta.fresh_keys import FreshKeys, answered_by_changes
 from viewkeeper.delta.minimal import minimal
 from viewkeeper.delta.rules import delta
 from viewkeeper.delta.states import old
+from viewkeeper.delta.stored_answer import stored_answer
 from viewkeeper.delta.summary_delta import summary_delta
 from viewkeeper.delta.whole_keys import delta_of_whole_keys, key_column
 from viewkeeper.maintenance.aggregates import append_summary, must_look
@@ -100,7 +101,8 @@ def maintained(view: View, batch: Batch, lattice: SummaryDeltas = NO_LATTICE) ->
                 batch = replace(batch, fresh=())
             steps += _changed_stratum(stratum, before, work, view, batch, lattice)
             batch = replace(batch, fresh=tuple(_with_groups(keys, stratum, work) for keys in batch.fresh))
-            work = Reached(work.changed | {stratum.name}, work.computed | {stratum.name})
+            told = {stratum.name} if _is_told(stratum) else set()
+            work = Reached(work.changed | {stratum.name}, work.computed | told)
     return tuple(steps)
 
 
@@ -115,7 +117,7 @@ def _changed_stratum(
     assert stratum.query is not None
     changed, only_from = work.changed, work.only_from(stratum)
     if before is None or before.query is None:
-        change = stratum_delta(stratum.query, changed, batch, work.computed)
+        change = _own_delta(stratum, stratum.query, changed, batch, work.computed)
     else:
         change = redefined_delta(before.query, stratum.query, work, batch)
         changed, only_from = changed | {stratum.name}, ()
@@ -137,9 +139,14 @@ def _changed_stratum(
         if _is_shown_by_looking(stratum, work, view, batch) and not must_look(stratum, batch, changed):
             return [*steps, *looked_at_once(stratum, summary, changed, batch, only_from)]
         steps += append_summary(stratum, summary, changed, batch, only_from)
-    if stratum is not view.top:
+    if stratum is not view.top and stratum.state is not None:
         steps.append(_visible_change(stratum, work, batch, only_from, _is_only_buffered(stratum, view)))
     return steps
+
+
+def _is_told(stratum: Stratum) -> bool:
+    """Whether the change of a stratum is a result of the script; that of rows is their new layer."""
+    return stratum.state is not None or stratum.buffer is not None
 
 
 def _is_shown_by_looking(stratum: Stratum, work: Reached, view: View, batch: Batch) -> bool:
@@ -186,6 +193,18 @@ def redefined_delta(before: Relation, query: Relation, work: Reached, batch: Bat
     return union_all((change, bound(minus(derived, gone), batch.counted)), query.columns)
 
 
+def _own_delta(
+    stratum: Stratum, query: Relation, changed: frozenset[str], batch: Batch, computed: frozenset[str]
+) -> Relation:
+    """Δ of a stratum; where its rows are the answers of groups, their old ones are read from it."""
+    answer = stored_answer(query) if stratum.state is None and stratum.buffer is None else None
+    if answer is None:
+        return stratum_delta(query, changed, batch, computed)
+    stored = Scan(stratum.name, bound_columns(query.columns), State.OLD)
+    change = answer.delta(stored, delta(answer.core.child, changed, batch.fresh))
+    return _read(change, batch, computed)
+
+
 def stratum_delta(
     query: Relation, changed: frozenset[str], batch: Batch, computed: frozenset[str]
 ) -> Relation:
@@ -194,7 +213,14 @@ def stratum_delta(
     Where counts just multiply and add up, changes that cannot matter are left out here as well.
     """
     filters = batch.relevance if is_linear(query) else {}
-    change = answered_by_changes(delta(query, changed, batch.fresh), batch.fresh)
+    return _read(delta(query, changed, batch.fresh), batch, computed, filters)
+
+
+def _read(
+    change: Relation, batch: Batch, computed: frozenset[str], filters: Mapping[str, Scalar] | None = None
+) -> Relation:
+    """A delta as a script reads it: small tables first, and changes where they are known already."""
+    change = answered_by_changes(change, batch.fresh)
     return _referring(bound(small_first(change, batch.sizes), batch.counted), computed, filters)
 
 

@@ -1,7 +1,8 @@
 """A view as a program of strata: gupta93 section 3 applied to SQL.
 
 Every recursion, aggregate and duplicate elimination whose state can be kept becomes a stratum of its
-own, stored and maintained; what stands above reads it as a table. The view itself is the last:
+own, stored and maintained; what stands above reads it as a table. So do groups and partitions that are
+computed anew (`delta/stored_answer.py`). The view itself is the last:
 
     SELECT s, MAX(total) FROM (SELECT s, d, SUM(p) AS total FROM sales GROUP BY s, d) GROUP BY s
       → __v_1 = state of SUM by (s, d) over sales
@@ -33,6 +34,7 @@ from viewkeeper.algebra.relations import (
 from viewkeeper.algebra.walk import children, with_children
 from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState, aggregate_state
 from viewkeeper.delta.parts import Kind, when
+from viewkeeper.delta.stored_answer import inside_core, is_computed_anew, stored_answer
 from viewkeeper.delta.summary_delta import full_state
 from viewkeeper.maintenance.needed_groups import with_needed_groups
 from viewkeeper.maintenance.recursive_strata import (
@@ -74,7 +76,7 @@ class _Strata:
         aggregate = _as_aggregate(inner)
         state = aggregate_state(aggregate) if aggregate is not None else None
         if state is None:
-            return inner
+            return self._answer(inner) if is_computed_anew(inner) else inner
         known = self._known(state.aggregate)
         if known is not None:
             return known
@@ -82,6 +84,12 @@ class _Strata:
         visible = _derived(state, same(state.aggregate.columns))
         self.found.append(Stratum(name, state.aggregate.child, state, merge_spec(state, visible)))
         return Scan(name, bound_columns(state.aggregate.columns))
+
+    def _answer(self, inner: Relation) -> Scan:
+        """Groups or partitions that are computed anew, as rows: what stands above reads stored ones."""
+        name = f"__{self.view}_{len(self.found) + 1}"
+        self.found.append(Stratum(name, inner))
+        return Scan(name, bound_columns(inner.columns))
 
     def _known(self, aggregate: Aggregate) -> Scan | None:
         """The stratum that stores the same aggregate already, whatever its text calls the columns."""
@@ -151,7 +159,10 @@ def _with_bag(strata: _Strata, rel: Relation) -> list[Stratum]:
         inner = strata.inside(shown)
         if isinstance(inner, Fixpoint) and is_storable(inner):
             return [*strata.found, *_as_view(strata, inner)]
-    query = strata.stored(rel) if not _is_aggregate(rel) else strata.inside(rel)
+    if stored_answer(rel) is not None:
+        query = inside_core(rel, strata.inside)
+    else:
+        query = strata.stored(rel) if not _is_aggregate(rel) else strata.inside(rel)
     return [*strata.found, Stratum(strata.view, query)]
 
 
