@@ -7,12 +7,27 @@ from random import Random
 from fuzz.expressions import COMPARABLE, NUMBERS, Scope, column, predicate, value
 from fuzz.query import Expr
 
-OF_NUMBERS = ("SUM", "SUM", "SUM", "AVG", "AVG", "STDDEV", "STDDEV_POP", "VAR_SAMP", "VAR_POP", "SKEWNESS", "KURTOSIS", "MEDIAN")  # fmt: skip
+OF_NUMBERS = (
+    "SUM", "SUM", "SUM", "AVG", "AVG", "STDDEV", "STDDEV_POP", "VAR_SAMP", "VAR_POP", "SKEWNESS", "KURTOSIS",
+    "MEDIAN",
+)  # fmt: skip
 OF_PAIRS = ("COVAR_POP", "COVAR_SAMP", "CORR", "REGR_SLOPE", "REGR_COUNT", "REGR_R2")
 OF_INTEGERS = ("BIT_AND", "BIT_OR", "BIT_XOR")
 OF_BOOLEANS = ("BOOL_AND", "BOOL_OR", "COUNT_IF")
 OF_ANY = ("COUNT", "COUNT", "MIN", "MAX", "MIN", "MAX")
-FLOATING = ("AVG", "STDDEV", "VAR_", "SKEWNESS", "KURTOSIS", "COVAR", "CORR", "REGR", "SUM", "MEDIAN", "PERCENTILE")
+FLOATING = (
+    "AVG",
+    "STDDEV",
+    "VAR_",
+    "SKEWNESS",
+    "KURTOSIS",
+    "COVAR",
+    "CORR",
+    "REGR",
+    "SUM",
+    "MEDIAN",
+    "PERCENTILE",
+)
 """Functions whose results may differ in the last digits by the order of rows."""
 
 

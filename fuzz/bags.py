@@ -40,8 +40,8 @@ def plain(value: Any) -> Any:
 
 
 def same(left: Bag, right: Bag, tolerance: float, scale: float = 0.0) -> bool:
-    """Whether two bags are equal; with a tolerance, floats may differ by that much of their own size, or by what
-    sums of values as large as `scale` are rounded by."""
+    """Whether two bags are equal; with a tolerance, floats may differ by that much of their own size, or by
+    what sums of values as large as `scale` are rounded by."""
     if left == right:
         return True
     if not tolerance or sum(left.values()) != sum(right.values()):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from fuzz.query import Expr, Item, Query, Select, Named
+from fuzz.query import Expr, Item, Named, Query, Select
 from fuzz.values import BY_TYPE, KINDS, family_of
 
 NUMBERS = ("integer", "decimal", "float")
@@ -69,7 +69,9 @@ def constant(rng: Random, ref: Ref) -> Expr:
         return Expr("NULL", (), ref.family)
     kind = rng.choice(kinds)
     text = rng.choice(kind.plain)
-    return Expr(f"CAST({text} AS {kind.type})" if ref.family in ("struct", "collated") else text, (), ref.family)
+    return Expr(
+        f"CAST({text} AS {kind.type})" if ref.family in ("struct", "collated") else text, (), ref.family
+    )
 
 
 def column(rng: Random, scope: Scope, families: Sequence[str] = ()) -> Ref | None:
@@ -87,7 +89,11 @@ def value(rng: Random, scope: Scope, depth: int, families: Sequence[str] = ()) -
         return _unary(rng, scope, ref, families)
     if roll < 0.7 and ref.family in BINARY:
         other = column(rng, scope, (ref.family,))
-        right = constant(rng, ref) if other is None or rng.random() < 0.4 else value(rng, scope, depth - 1, (ref.family,))
+        right = (
+            constant(rng, ref)
+            if other is None or rng.random() < 0.4
+            else value(rng, scope, depth - 1, (ref.family,))
+        )
         return Expr(f"({rng.choice(BINARY[ref.family])})", (ref.expr, right), ref.family)
     form = rng.choice(ANYWHERE)
     right = constant(rng, ref) if rng.random() < 0.5 else value(rng, scope, depth - 1, (ref.family,))
@@ -119,7 +125,9 @@ def predicate(rng: Random, scope: Scope, depth: int = 1) -> Expr:
         form = rng.choice(("{0} IN ({1}, {2})", "{0} NOT IN ({1}, {2})", "{0} BETWEEN {1} AND {2}"))
         return Expr(form, (ref.expr, constant(rng, ref), constant(rng, ref)), "boolean")
     if ref.family == "string" and roll < 0.52:
-        return Expr(rng.choice(("{0} LIKE 'a%'", "{0} RLIKE r'^[a-c]$'", "{0} LIKE '%b'")), (ref.expr,), "boolean")
+        return Expr(
+            rng.choice(("{0} LIKE 'a%'", "{0} RLIKE r'^[a-c]$'", "{0} LIKE '%b'")), (ref.expr,), "boolean"
+        )
     operator = rng.choice(("=", "=", "<>", "<", "<=", ">", ">=", "<=>", "IS DISTINCT FROM"))
     left = value(rng, scope, depth, (ref.family,))
     right = constant(rng, ref) if rng.random() < 0.6 else value(rng, scope, depth, (ref.family,))
@@ -139,4 +147,17 @@ def equality(rng: Random, left: Scope, right: Scope) -> Expr:
     return Expr(f"{{0}} {operator} {{1}}", (a.expr, b.expr), "boolean")
 
 
-__all__ = ["Item", "Named", "Query", "Ref", "Scope", "Select", "column", "constant", "equality", "family_of", "predicate", "value"]
+__all__ = [
+    "Item",
+    "Named",
+    "Query",
+    "Ref",
+    "Scope",
+    "Select",
+    "column",
+    "constant",
+    "equality",
+    "family_of",
+    "predicate",
+    "value",
+]

@@ -22,7 +22,9 @@ FAILURES = Path(__file__).parent / "failures"
 class Hunt:
     """What was played so far, and what was found."""
 
-    def __init__(self, spark: SparkSession, folder: Path, views: int, rounds: int, seconds: float, avoid: str = "") -> None:
+    def __init__(
+        self, spark: SparkSession, folder: Path, views: int, rounds: int, seconds: float, avoid: str = ""
+    ) -> None:
         self.spark, self.folder = spark, folder
         self.views, self.rounds, self.seconds = views, rounds, seconds
         self.avoid = re.compile(avoid) if avoid else None
@@ -51,7 +53,7 @@ class Hunt:
             shutil.rmtree(path, ignore_errors=True)
 
     def _keep(self, case: Case, failure: Failure) -> None:
-        """Errors that were met before are counted only; the first of each, and every wrong answer, is shrunk."""
+        """Errors that were met before are only counted; the first ones, and wrong answers, are shrunk."""
         self.failures.append(failure)
         self.known[failure.signature] += 1
         small, told = case, failure

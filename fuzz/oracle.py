@@ -75,7 +75,9 @@ def show_tables(session: SparkSession, model: Model, shuffled: Random | None = N
         session.sql(table_text(table, rows)).createOrReplaceTempView(name)
 
 
-def answers(session: SparkSession, model: Model, views: Iterable[View], shuffled: Random | None = None) -> dict[str, Answer]:
+def answers(
+    session: SparkSession, model: Model, views: Iterable[View], shuffled: Random | None = None
+) -> dict[str, Answer]:
     """The answer to every view; a view that reads another reads that one's text."""
     show_tables(session, model, shuffled)
     frames: dict[str, DataFrame | Answer] = {}
@@ -128,7 +130,7 @@ def _least_fixpoint(session: SparkSession, view: View) -> dict[str, DataFrame | 
     frames = {name: session.table(name) for name in names}
     if view.language == "datalog":
         return dict(frames)
-    body = session.sql(view.query if isinstance(view.query, str) else BODY.sub("", view.text))
+    body = session.sql(BODY.sub("", view.text))
     rows, schema = body.collect(), body.schema
     session.createDataFrame(rows, schema).createOrReplaceTempView(view.name)
     return {view.name: session.table(view.name)}
@@ -143,4 +145,5 @@ def _schemas(session: SparkSession, view: View) -> dict[str, StructType]:
     schemas: dict[str, StructType] = {}
     for name, text in view.equations:
         schemas[name] = session.sql(re.split(r"\bUNION\b", text)[0]).schema
+        session.createDataFrame([], schemas[name]).createOrReplaceTempView(name)
     return schemas

@@ -159,7 +159,7 @@ def _replaced_by_part(node: Any) -> Iterator[Any]:
     match node:
         case SetOp(_, left, right):
             yield from (left, right)
-        case With(name, inner, body):
+        case With(_, inner, body):
             yield from (inner, body)
         case Join(_, left, right):
             yield from (left, right)
@@ -181,7 +181,7 @@ def _smaller_value(node: Any, name: str, value: Any) -> Iterator[Any]:
             yield ()
     if isinstance(value, tuple):
         for number, part in enumerate(value):
-            yield from (value[:number] + (less,) + value[number + 1 :] for less in smaller(part))
+            yield from ((*value[:number], less, *value[number + 1 :]) for less in smaller(part))
     elif is_dataclass(value):
         yield from smaller(value)
     elif name == "distinct" and value:

@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 import viewkeeper as vk
-from fuzz.bags import bag_of, shown
+from fuzz.bags import Bag, bag_of, shown
 from fuzz.case import Case, Step, View
 from fuzz.compare import dependents, is_same, one_of_several
 from fuzz.model import Model
@@ -55,6 +55,7 @@ class Player:
         self.model = Model.of(case)
         self.wh = vk.open(str(path), spark=spark)
         self.alive: list[View] = []
+        self.strategies: dict[str, list[str]] = {}
         self.outcome = Outcome()
         self.stop_at_first = stop_at_first
         self.at = -1
@@ -62,7 +63,8 @@ class Player:
     def play(self) -> Outcome:
         """The whole case; what is found is in the outcome."""
         self._start()
-        for self.at, step in enumerate(self.case.steps):
+        for number, step in enumerate(self.case.steps):
+            self.at = number
             if self.stop_at_first and self.outcome.failures:
                 break
             self.outcome.counts["steps"] += 1
@@ -141,7 +143,8 @@ class Player:
                 self._apply(step)
             except Exception:
                 self.model = before
-                return self._fail("change", "", {"error": _first_lines(error)})
+                self._fail("change", "", {"error": _first_lines(error)})
+                return
             if not excused:
                 self._fail("change", " ".join(sorted(eager)), {"error": _first_lines(error)})
         self.model = after
@@ -196,6 +199,7 @@ class Player:
     def _count(self, report: Any) -> None:
         for entry in report:
             self.outcome.counts[f"by {entry.strategy}"] += 1
+            self.strategies.setdefault(entry.view, []).append(entry.strategy)
 
     def _try_raising(self, name: str) -> None:
         """A view whose query raises may fail to be refreshed; what it shows must stay readable."""
@@ -222,9 +226,10 @@ class Player:
         frame = self.wh.table(name)
         if columns_of(frame.schema) != wanted.columns:
             return {"kind": "columns", "expected": wanted.columns, "got": columns_of(frame.schema)}
-        got = bag_of(frame.collect())
+        got = self.stored(name)
         self.outcome.counts["compared"] += 1
         self.outcome.counts["rows"] += sum(got.values())
+        self.outcome.counts["empty"] += not got
         assert wanted.rows is not None
         if is_same(self.alive, name, self.model, got, wanted.rows):
             return {}
@@ -233,6 +238,10 @@ class Player:
             return {}
         told = {"missing": shown(wanted.rows - got), "extra": shown(got - wanted.rows)}
         return {"kind": "wrong", **told, "verify": self._verified(name)}
+
+    def stored(self, name: str) -> Bag:
+        """The rows that a view shows."""
+        return bag_of(self.wh.table(name).collect())
 
     def _verified(self, name: str) -> str:
         try:
@@ -281,7 +290,8 @@ class Player:
             self.outcome.counts["alteration refused"] += 1
             return
         except Exception as error:
-            return self._fail("alter", known.name, {"error": _first_lines(error)})
+            self._fail("alter", known.name, {"error": _first_lines(error)})
+            return
         changed = View(known.name, step["text"], known.strategy, known.refresh)
         self.alive = [changed if view is known else view for view in self.alive]
 

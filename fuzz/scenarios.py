@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from fuzz.case import Case, View
 from fuzz.model import Model
 from fuzz.oracle import session_of, show_tables
+from fuzz.recursion import random_recursion
 from fuzz.schemas import random_tables
 from fuzz.sources import Columns
 from fuzz.streams import first_rows, random_steps
@@ -22,7 +23,14 @@ VIEWS, ROUNDS = 24, 3
 _DEEPEST = 3
 
 
-def scenario(spark: SparkSession, seed: int, counts: Counter[str], views: int = VIEWS, rounds: int = ROUNDS, avoid: re.Pattern[str] | None = None) -> Case:
+def scenario(
+    spark: SparkSession,
+    seed: int,
+    counts: Counter[str],
+    views: int = VIEWS,
+    rounds: int = ROUNDS,
+    avoid: re.Pattern[str] | None = None,
+) -> Case:
     """The case of a seed. Texts that Spark rejects are thrown away, and counted."""
     rng = Random(seed)
     tables = random_tables(rng)
@@ -33,10 +41,17 @@ def scenario(spark: SparkSession, seed: int, counts: Counter[str], views: int = 
     return replace(case, steps=random_steps(rng, case, rounds))
 
 
-def _accepted_views(rng: Random, session: SparkSession, case: Case, number: int, counts: Counter[str], avoid: re.Pattern[str] | None) -> tuple[View, ...]:
+def _accepted_views(
+    rng: Random,
+    session: SparkSession,
+    case: Case,
+    number: int,
+    counts: Counter[str],
+    avoid: re.Pattern[str] | None,
+) -> tuple[View, ...]:
     relations: dict[str, Columns] = {t.name: [(c.name, c.type) for c in t.columns] for t in case.tables}
     depths = dict.fromkeys(relations, 0)
-    found: list[View] = []
+    found = [view for view in (random_recursion(rng, f"v{n}", case.tables) for n in range(2)) if view]
     while len(found) < number:
         readable = {name: columns for name, columns in relations.items() if depths[name] < _DEEPEST}
         chosen = readable if rng.random() < 0.3 else {t.name: readable[t.name] for t in case.tables}

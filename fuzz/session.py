@@ -20,7 +20,8 @@ def prefer_maintenance() -> None:
 
 
 def started() -> SparkSession:
-    """A small local session that interprets its plans: to compile them takes longer than to run them."""
+    """A small local session that interprets its plans: to compile them takes longer than to run them. For the
+    same reason Java compiles quickly, and not well."""
     os.environ["TZ"] = "UTC"
     time.tzset()
     prefer_maintenance()
@@ -33,6 +34,7 @@ def started() -> SparkSession:
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.default.parallelism", "2")
         .config("spark.driver.memory", "2g")
+        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.sql.session.timeZone", "UTC")

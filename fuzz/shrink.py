@@ -1,4 +1,4 @@
-"""Makes a failing case small: fewer views, steps, rows and columns, and simpler queries, while it still fails."""
+"""Makes a failing case small: fewer views, steps, rows and columns, simpler queries, while it still fails."""
 
 from __future__ import annotations
 
@@ -23,7 +23,14 @@ def shrunk(case: Case, failure: Failure, fails: Fails, seconds: float) -> Case:
     before = None
     while best != before and monotonic() < end:
         before = best
-        for candidates in (_fewer_steps, _fewer_views, _fewer_rows, _simpler_views, _simpler_steps, _fewer_columns):
+        for candidates in (
+            _fewer_steps,
+            _fewer_views,
+            _fewer_rows,
+            _simpler_views,
+            _simpler_steps,
+            _fewer_columns,
+        ):
             best = _descend(best, candidates, fails, end)
     return best
 
@@ -96,7 +103,7 @@ def _fewer_rows(case: Case) -> Iterator[Case]:
             yield replace(case, rows={**case.rows, name: rows[:start] + rows[stop:]})
     for number, step in enumerate(case.steps):
         for less in _smaller_step(step):
-            yield replace(case, steps=case.steps[:number] + (less,) + case.steps[number + 1 :])
+            yield replace(case, steps=(*case.steps[:number], less, *case.steps[number + 1 :]))
 
 
 def _smaller_step(step: Step) -> Iterator[Step]:
@@ -113,7 +120,7 @@ def _simpler_views(case: Case) -> Iterator[Case]:
     for number, view in enumerate(case.views):
         for query in smaller(view.query) if view.query is not None and not view.equations else ():
             less = replace(view, text=str(query), query=query)
-            yield replace(case, views=case.views[:number] + (less,) + case.views[number + 1 :])
+            yield replace(case, views=(*case.views[:number], less, *case.views[number + 1 :]))
 
 
 def _simpler_steps(case: Case) -> Iterator[Case]:
@@ -122,11 +129,11 @@ def _simpler_steps(case: Case) -> Iterator[Case]:
         for plain in ({"strategy": "auto"}, {"refresh": "deferred"}):
             less = replace(view, **plain)
             if less != view:
-                yield replace(case, views=case.views[:number] + (less,) + case.views[number + 1 :])
+                yield replace(case, views=(*case.views[:number], less, *case.views[number + 1 :]))
     for number, step in enumerate(case.steps):
         for less in ({"policy": "auto"}, {"how": "frame"}, {"views": []}):
             if any(name in step and step[name] != usual for name, usual in less.items()):
-                yield replace(case, steps=case.steps[:number] + ({**step, **less},) + case.steps[number + 1 :])
+                yield replace(case, steps=(*case.steps[:number], {**step, **less}, *case.steps[number + 1 :]))
 
 
 def _fewer_columns(case: Case) -> Iterator[Case]:
@@ -169,7 +176,12 @@ def _without_column(case: Case, name: str, at: int) -> Case:
 
 def _step_without(step: Step, table: str, column: str, at: int) -> Step:
     if "changes" in step:
-        return {**step, "changes": [_change_without(c, column, at) if c["table"] == table else c for c in step["changes"]]}
+        return {
+            **step,
+            "changes": [
+                _change_without(c, column, at) if c["table"] == table else c for c in step["changes"]
+            ],
+        }
     if step.get("table") == table and "rows" in step:
         return {**step, "rows": [[*row[:at], *row[at + 1 :]] for row in step["rows"]]}
     return step

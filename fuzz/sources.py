@@ -1,4 +1,4 @@
-"""Random sources of a SELECT: tables, views, queries, joins of all kinds, exploded arrays; and what is in scope."""
+"""Random sources of a SELECT: tables, views, queries, joins, exploded arrays; and what is in scope."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ def _joined(draw: Draw, left: Scoped, right: Scoped) -> Scoped:
     if using and rng.random() < 0.2 and isinstance(left.source, Named):
         return Scoped(Join(kind, left.source, right.source, (), (rng.choice(using),)), scope)
     on = [equality(rng, left.scope, right.scope)]
-    if rng.random() < 0.25:
+    if rng.random() < 0.12:
         on.append(equality(rng, left.scope, right.scope))
-    if rng.random() < 0.25:
+    if rng.random() < 0.15:
         on.append(predicate(rng, (*left.scope, *right.scope), 0))
     return Scoped(Join(kind, left.source, right.source, tuple(on)), scope)
 

@@ -14,7 +14,9 @@ from fuzz.schemas import Table
 from fuzz.values import NULL
 
 
-def apply_change(spark: SparkSession, transaction: Any, table: Table, change: Change, as_list: bool = False) -> None:
+def apply_change(
+    spark: SparkSession, transaction: Any, table: Table, change: Change, as_list: bool = False
+) -> None:
     """One change in an open transaction."""
     columns = change.get("columns", table.names)
     shape = replace(table, columns=tuple(table.columns[table.position(name)] for name in columns))

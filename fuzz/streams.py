@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from random import Random
 
 from fuzz.case import Case, Step
@@ -17,7 +18,9 @@ EQUAL = ("integer", "date", "boolean")
 def first_rows(rng: Random, tables: tuple[Table, ...]) -> dict[str, tuple[Row, ...]]:
     model = Model(tables, {})
     for table in tables:
-        model.apply({"do": "transaction", "changes": [_insert(rng, model, table, rng.choice((0, 4, 8, 12)))]})
+        model.apply(
+            {"do": "transaction", "changes": [_insert(rng, model, table, rng.choice((0, 6, 10, 14, 14)))]}
+        )
     return {name: tuple(rows) for name, rows in model.rows.items()}
 
 
@@ -32,7 +35,24 @@ def random_steps(rng: Random, case: Case, rounds: int) -> tuple[Step, ...]:
         steps += _between(rng, case, model)
         steps.append({"do": "refresh", "views": [], "policy": rng.choice(POLICIES)})
         steps += _afterwards(rng)
+        steps += _redefined(rng, case, model)
     return tuple(steps)
+
+
+def _redefined(rng: Random, case: Case, model: Model) -> list[Step]:
+    """A view gets the text of another, or a table is dropped with all above it and made again."""
+    plain = [view for view in case.views if not view.equations and not re.search(r"\bv\d+", view.text)]
+    if plain and rng.random() < 0.12:
+        target, text = rng.choice(plain).name, rng.choice(plain).text
+        return [{"do": "alter", "view": target, "text": text}]
+    childless = [table for table in model.tables.values() if not _has_children(model, table)]
+    if rng.random() < 0.06:
+        table = rng.choice(childless)
+        empty = Model(model.tables.values(), {**model.rows, table.name: []})
+        step = {"do": "recreate", "table": table.name, "rows": _insert(rng, empty, table, 8)["rows"]}
+        model.apply(step)
+        return [step]
+    return []
 
 
 def _between(rng: Random, case: Case, model: Model) -> list[Step]:
@@ -69,7 +89,11 @@ def _change(rng: Random, model: Model) -> Step:
             after.apply({"do": "transaction", "changes": [change]})
             changes.append(change)
     listable = all(is_listable(c.type) for t in model.tables.values() for c in t.columns)
-    return {"do": "transaction", "how": rng.choice(("list", "frame")) if listable else "frame", "changes": changes}
+    return {
+        "do": "transaction",
+        "how": rng.choice(("list", "frame")) if listable else "frame",
+        "changes": changes,
+    }
 
 
 def _changes(rng: Random, model: Model, table: Table) -> list[Change]:
@@ -155,7 +179,12 @@ def _statement(rng: Random, model: Model) -> Step | None:
     if kind in ("insert", "merge"):
         if kind == "merge" and not table.key:
             return None
-        rows = _insert(rng, Model(model.tables.values(), {**model.rows, table.name: []}) if kind == "merge" else model, table, 3)["rows"]
+        rows = _insert(
+            rng,
+            Model(model.tables.values(), {**model.rows, table.name: []}) if kind == "merge" else model,
+            table,
+            3,
+        )["rows"]
         return {**step, "rows": rows} if rows else None
     columns = [c for c in table.columns if c.family in EQUAL and c.name not in table.key]
     if not columns:
@@ -163,7 +192,11 @@ def _statement(rng: Random, model: Model) -> Step | None:
     column = rng.choice(columns)
     step["where"] = [column.name, random_value(rng, column)]
     if kind == "update":
-        settable = [c for c in table.columns if c.name not in table.key and (not table.reference or c.name != table.reference[0])]
+        settable = [
+            c
+            for c in table.columns
+            if c.name not in table.key and (not table.reference or c.name != table.reference[0])
+        ]
         if not settable:
             return None
         target = rng.choice(settable)

@@ -50,7 +50,7 @@ def random_query(draw: Draw, depth: int) -> Typed:
 
 def _where(draw: Draw, scope: Scope, depth: int = 0) -> tuple[Expr, ...]:
     found = []
-    while draw.rng.random() < 0.4:
+    while draw.rng.random() < 0.25:
         found.append(predicate(draw.rng, scope))
     if draw.rng.random() < 0.15:
         found.append(subquery_predicate(draw, scope))
