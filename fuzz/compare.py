@@ -17,7 +17,6 @@ from fuzz.oracle import answers
 
 TOLERANCE = 1e-9
 _FLOATING = re.compile("|".join(FLOATING))
-_SQUARED = re.compile("STDDEV|VAR_|COVAR|REGR|CORR|SKEW|KURT|\\*")
 
 
 def reads(view: View, name: str) -> bool:
@@ -48,8 +47,7 @@ def is_same(views: Sequence[View], name: str, model: Model, got: Bag, wanted: Ba
     texts = " ".join(view.text for view in with_ancestors(views, name))
     if not _FLOATING.search(texts):
         return got == wanted
-    largest = _largest(model)
-    return same(got, wanted, TOLERANCE, largest**2 if _SQUARED.search(texts) else largest)
+    return same(got, wanted, TOLERANCE, _largest(model))
 
 
 def _largest(model: Model) -> float:

@@ -88,7 +88,7 @@ def _random_column(rng: Random, name: str) -> Column:
 
 def _key_column(rng: Random, name: str) -> Column:
     kind = random_kind(rng, key=True)
-    values = tuple(str(n) for n in range(1, 9)) if kind.type == "int" else (*kind.plain, *kind.edges)
+    values = tuple(str(n) for n in range(1, 13)) if kind.type == "int" else (*kind.plain, *kind.edges)
     return Column(name, kind.type, values, nullable=False)
 
 

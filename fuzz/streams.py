@@ -19,7 +19,12 @@ def first_rows(rng: Random, tables: tuple[Table, ...]) -> dict[str, tuple[Row, .
     model = Model(tables, {})
     for table in tables:
         model.apply(
-            {"do": "transaction", "changes": [_insert(rng, model, table, rng.choice((0, 6, 10, 14, 14)))]}
+            {
+                "do": "transaction",
+                "changes": [
+                    _insert(rng, model, table, 0 if rng.random() < 0.07 else rng.choice((8, 12, 16)))
+                ],
+            }
         )
     return {name: tuple(rows) for name, rows in model.rows.items()}
 
