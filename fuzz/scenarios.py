@@ -77,8 +77,8 @@ def _accepted_views(
 
 
 def _is_empty(frame: DataFrame) -> bool:
-    """Whether a view shows nothing at first: most of these would show nothing later either. One that raises is
-    not empty: it may do so at other times only."""
+    """Whether a view shows nothing at first: most of these would show nothing later either. One that
+    raises is not empty: it may do so at other times only."""
     try:
         return not frame.take(1)
     except PySparkException:

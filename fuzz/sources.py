@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -55,7 +56,7 @@ def _single(draw: Draw, depth: int) -> Scoped:
     relations = {**draw.relations, **draw.ctes}
     name = draw.rng.choice(sorted(relations))
     alias = draw.fresh("r")
-    scope = tuple(Ref(f"{alias}.{column}", family_of(kind), kind) for column, kind in relations[name])
+    scope = tuple(Ref(f"{alias}.{quoted(column)}", family_of(kind), kind) for column, kind in relations[name])
     return Scoped(Named(name, alias), scope)
 
 
@@ -73,6 +74,10 @@ def _joined(draw: Draw, left: Scoped, right: Scoped) -> Scoped:
     if rng.random() < 0.15:
         on.append(predicate(rng, (*left.scope, *right.scope), 0))
     return Scoped(Join(kind, left.source, right.source, tuple(on)), scope)
+
+
+def quoted(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z]\w*|`.*`", name) else "`" + name.replace("`", "``") + "`"
 
 
 def _using(left: Scoped, right: Scoped) -> list[str]:

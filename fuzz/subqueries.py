@@ -7,14 +7,14 @@ from random import Random
 from fuzz.aggregates import random_aggregate
 from fuzz.expressions import COMPARABLE, Ref, Scope, column, equality, predicate
 from fuzz.query import Expr, Item, Named, Select
-from fuzz.sources import Draw
+from fuzz.sources import Draw, quoted
 from fuzz.values import family_of
 
 
 def _inner(draw: Draw) -> tuple[Named, list[Ref]]:
     name = draw.rng.choice(sorted(draw.relations))
     alias = draw.fresh("s")
-    scope = [Ref(f"{alias}.{c}", family_of(kind), kind) for c, kind in draw.relations[name]]
+    scope = [Ref(f"{alias}.{quoted(c)}", family_of(kind), kind) for c, kind in draw.relations[name]]
     return Named(name, alias), scope
 
 

@@ -15,6 +15,9 @@ from fuzz.subqueries import subquery_predicate, subquery_value
 Typed = tuple[Query, list[Ref]]
 """A query and its columns, whose types are guesses."""
 
+ODD = 0.01
+"""How many columns have a name with spaces, dots or quotes in it."""
+
 SETS = ("UNION ALL", "UNION ALL", "UNION", "EXCEPT", "EXCEPT ALL", "INTERSECT", "INTERSECT ALL")
 
 
@@ -57,8 +60,14 @@ def _where(draw: Draw, scope: Scope, depth: int = 0) -> tuple[Expr, ...]:
     return tuple(found)
 
 
+def _odd_name(draw: Draw) -> str:
+    """A name that only quotes make one."""
+    form = draw.rng.choice(("avg(x{})", "x {}", "x.{}", "é{}", "x``{}", "__count{}", "SELECT{}"))
+    return f"`{form.format(draw.fresh(''))}`"
+
+
 def _items(draw: Draw, values: list[Expr]) -> tuple[tuple[Item, ...], list[Ref]]:
-    names = [draw.fresh("x") for _ in values]
+    names = [draw.fresh("x") if draw.rng.random() > ODD else _odd_name(draw) for _ in values]
     items = tuple(Item(expr, name) for expr, name in zip(values, names))
     return items, [Ref(name, expr.family) for expr, name in zip(values, names)]
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -16,12 +17,25 @@ from pyspark.sql import SparkSession
 
 from fuzz.bags import Bag, same
 from fuzz.case import Case, from_json, to_json
+from fuzz.kinds import taken_kinds
 from fuzz.metamorphic import LAWS
 from fuzz.run import Player, run
 from fuzz.scenarios import scenario
+from fuzz.values import Kind, only
 
 SCENARIOS = int(os.environ.get("VIEWKEEPER_FUZZ", "2"))
 FIRST = int(os.environ.get("VIEWKEEPER_FIRST_FUZZ", "1"))
+
+
+@pytest.fixture(scope="module")
+def kinds(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Kind, ...]:
+    return taken_kinds(spark, tmp_path_factory.mktemp("kinds") / "warehouse")[0]
+
+
+@pytest.fixture(autouse=True)
+def only_types_that_tables_can_have(kinds: tuple[Kind, ...]) -> Iterator[None]:
+    with only(kinds):
+        yield
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + SCENARIOS))
