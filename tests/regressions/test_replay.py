@@ -1,4 +1,4 @@
-"""Cases that the fuzzer once found wrong, played again: `tests/regressions/*.json`, one case each.
+"""Cases that were found or reported wrong, as the fuzzer writes them, played again: `tests/regressions/*.json`.
 
 A case is tables, views and steps as plain data. Each view is compared with Spark's answer to its own text
 over a model of the tables wherever it is refreshed.
@@ -18,7 +18,7 @@ CASES = sorted(Path(__file__).parent.glob("*.json"))
 
 
 @pytest.mark.parametrize("path", CASES, ids=[path.stem for path in CASES])
-def test_a_case_that_was_wrong_is_right(spark: SparkSession, tmp_path: Path, path: Path) -> None:
+def test_a_case_is_answered_as_spark_does(spark: SparkSession, tmp_path: Path, path: Path) -> None:
     outcome = run(spark, read(path), tmp_path / "warehouse")
     assert outcome.counts["compared"] > 0
     assert not outcome.failures
