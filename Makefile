@@ -10,9 +10,13 @@ ONLY ?=
 POLICY ?=
 NAME ?= store
 TESTS ?= tests
+MINUTES ?= 10
+SEED ?=
+ONE ?=
+AVOID ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test docs bench conformance java
+.PHONY: help setup demo check test docs bench conformance fuzz matrix java
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +43,13 @@ bench: setup ## Run a benchmark against recomputation (NAME=store)
 conformance: setup ## Run conformance cases (CASES=file, LIMIT=n, ONLY=tag, POLICY=full)
 	$(BIN)/python -m viewkeeper.conformance $(CASES) \
 		$(if $(LIMIT),--limit $(LIMIT)) $(if $(ONLY),--only $(ONLY)) $(if $(POLICY),--policy $(POLICY))
+
+fuzz: setup ## Look for wrong answers (MINUTES=10, SEED=n, ONE=1 for that scenario alone, AVOID=pattern)
+	$(BIN)/python -m fuzz --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(ONE),--one) \
+		$(if $(AVOID),"--avoid=$(AVOID)")
+
+matrix: setup ## Every type of Spark in every place: write docs/types.md
+	$(BIN)/python -m fuzz.matrix > docs/types.md
 
 java:
 	@scripts/ensure-java

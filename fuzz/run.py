@@ -1,0 +1,304 @@
+"""Plays a case on a warehouse and compares each view with the oracle wherever it was refreshed."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+import viewkeeper as vk
+from fuzz.bags import Bag, bag_of, shown
+from fuzz.case import Case, Step, View
+from fuzz.compare import dependents, is_same, one_of_several
+from fuzz.model import Model
+from fuzz.oracle import Answer, answers, columns_of, session_of
+from fuzz.statements import apply_change, statement_text
+from viewkeeper.errors import CannotMaintain, ViewkeeperError
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One view that is wrong, or an error that plain Spark does not raise."""
+
+    kind: str
+    view: str
+    step: int
+    told: dict[str, Any]
+
+    @property
+    def signature(self) -> str:
+        """What failures of one cause have in common, as far as can be told from outside."""
+        if self.kind == "wrong":
+            return self.kind
+        return self.kind + " " + re.sub(r"[\d`'\"]+|\b[a-z]+\d+\b", "", self.told.get("error", ""))[:90]
+
+
+@dataclass
+class Outcome:
+    failures: list[Failure] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+
+
+class Player:
+    """One warehouse, one model, and the views that are still compared."""
+
+    def __init__(self, spark: SparkSession, case: Case, path: Path, stop_at_first: bool = False) -> None:
+        self.spark, self.case, self.path = spark, case, path
+        self.settings = dict(case.settings)
+        self.asked = session_of(spark, self.settings)
+        self.model = Model.of(case)
+        self.wh = vk.open(str(path), spark=spark)
+        self.alive: list[View] = []
+        self.strategies: dict[str, list[str]] = {}
+        self.outcome = Outcome()
+        self.stop_at_first = stop_at_first
+        self.at = -1
+
+    def play(self) -> Outcome:
+        """The whole case; what is found is in the outcome."""
+        self._start()
+        for number, step in enumerate(self.case.steps):
+            self.at = number
+            if self.stop_at_first and self.outcome.failures:
+                break
+            self.outcome.counts["steps"] += 1
+            self._step(step)
+        return self.outcome
+
+    def _start(self) -> None:
+        for table in self.case.tables:
+            self.wh.sql(table.ddl)
+        with self.wh.transaction() as t:
+            for name, rows in self.case.rows.items():
+                if rows:
+                    apply_change(self.spark, t, self.model.tables[name], {"kind": "insert", "rows": rows})
+        for view in self.case.views:
+            self._create(view)
+        self._refresh([], "auto")
+
+    def _create(self, view: View) -> None:
+        try:
+            if view.language == "datalog":
+                self.wh.datalog(view.text)
+            else:
+                options = {"strategy": view.strategy, "refresh": view.refresh, "populate": False}
+                self.wh.create_view(view.name, view.text, **options)
+            self.alive.append(view)
+            self.outcome.counts["views"] += 1
+        except ViewkeeperError as error:
+            self.outcome.counts["refused"] += 1
+            self.outcome.counts[f"refused: {type(error).__name__}"] += 1
+        except Exception as error:
+            self._fail("create", view.name, {"error": _first_lines(error)})
+
+    def _step(self, step: Step) -> None:
+        match step["do"]:
+            case "transaction" | "sql":
+                self._change(step)
+            case "refresh":
+                self._refresh(step["views"], step["policy"])
+            case "propagate":
+                self._quietly("propagate", self.wh.propagate)
+            case "compact":
+                self._quietly("compact", self.wh.compact)
+            case "vacuum":
+                self._quietly("vacuum", lambda: self.wh.vacuum(keep=2))
+            case "reopen":
+                self.wh = vk.open(str(self.path), spark=self.spark)
+            case "recreate":
+                self._recreate(step)
+            case "alter":
+                self._alter(step)
+
+    def _quietly(self, name: str, action: Any) -> None:
+        """What must not change any answer; propagation may meet the errors of the views' own queries."""
+        try:
+            action()
+        except Exception as error:
+            if name != "propagate" or not self._raising():
+                self._fail(name, "", {"error": _first_lines(error)})
+
+    def _raising(self) -> set[str]:
+        """Views whose text Spark cannot evaluate now, and those that read them."""
+        found = answers(self.asked, self.model, self.alive)
+        return dependents(self.alive, {name for name, answer in found.items() if answer.error})
+
+    def _change(self, step: Step) -> None:
+        after = self.model.copy()
+        after.apply(step)
+        try:
+            self._apply(step)
+        except Exception as error:
+            self.model, before = after, self.model
+            eager = {view.name for view in self.alive if view.refresh == "on_commit"}
+            excused = bool(eager & self._raising())
+            self._forget(eager)
+            try:
+                self._apply(step)
+            except Exception:
+                self.model = before
+                self._fail("change", "", {"error": _first_lines(error)})
+                return
+            if not excused:
+                self._fail("change", " ".join(sorted(eager)), {"error": _first_lines(error)})
+        self.model = after
+
+    def _apply(self, step: Step) -> None:
+        if step["do"] == "sql":
+            self.wh.sql(statement_text(self.model.tables[step["table"]], step))
+            return
+        with self.wh.transaction() as t:
+            for change in step["changes"]:
+                table = self.model.tables[change["table"]]
+                apply_change(self.spark, t, table, change, as_list=step.get("how") == "list")
+
+    def _refresh(self, names: Iterable[str], policy: str) -> None:
+        alive = [name for view in self.alive for name in view.predicates]
+        chosen = [name for name in names if name in alive] or alive
+        if names and chosen is alive:
+            return
+        found = answers(self.asked, self.model, self.alive)
+        raising = dependents(self.alive, {name for name, answer in found.items() if answer.error})
+        self.outcome.counts["raising"] += len(raising & set(chosen))
+        whole = not names and not raising and len(self.alive) == len(self.case.views)
+        fine = [name for name in chosen if name not in raising]
+        failed = self._refreshed(fine, whole, policy) if fine else {}
+        for name, error in failed.items():
+            self._fail("refresh", name, {"error": error})
+        self._compare([name for name in fine if name not in failed], found)
+        for name in raising & set(chosen):
+            self._try_raising(name)
+
+    def _refreshed(self, names: list[str], whole: bool, policy: str) -> dict[str, str]:
+        """Refreshes views together; where that fails one by one, to say which ones fail."""
+        try:
+            self._count(self.wh.refresh(*([] if whole else names), policy=policy))
+            return {}
+        except CannotMaintain:
+            return self._refreshed(names, whole, "incremental")
+        except Exception as error:
+            return self._one_by_one(names, policy, _first_lines(error))
+
+    def _one_by_one(self, names: list[str], policy: str, told: str) -> dict[str, str]:
+        failed: dict[str, str] = {}
+        for name in names:
+            if name in dependents(self.alive, set(failed)):
+                continue
+            try:
+                self._count(self.wh.refresh(name, policy=policy))
+            except Exception as error:
+                failed[name] = _first_lines(error)
+        return failed or {names[0]: f"together only: {told}"}
+
+    def _count(self, report: Any) -> None:
+        for entry in report:
+            self.outcome.counts[f"by {entry.strategy}"] += 1
+            self.strategies.setdefault(entry.view, []).append(entry.strategy)
+
+    def _try_raising(self, name: str) -> None:
+        """A view whose query raises may fail to be refreshed; what it shows must stay readable."""
+        try:
+            self.wh.refresh(name)
+        except Exception:
+            self.outcome.counts["raised as Spark does"] += 1
+        try:
+            self.wh.table(name).collect()
+        except Exception as error:
+            self._fail("unreadable", name, {"error": _first_lines(error)})
+
+    def _compare(self, names: list[str], found: dict[str, Answer]) -> None:
+        wrong: set[str] = set()
+        for name in names:
+            if name in wrong:
+                continue
+            told = self._difference(name, found[name])
+            if told:
+                wrong |= dependents(self.alive, {name})
+                self._fail(told.pop("kind"), name, told)
+
+    def _difference(self, name: str, wanted: Answer) -> dict[str, Any]:
+        frame = self.wh.table(name)
+        if columns_of(frame.schema) != wanted.columns:
+            return {"kind": "columns", "expected": wanted.columns, "got": columns_of(frame.schema)}
+        got = self.stored(name)
+        self.outcome.counts["compared"] += 1
+        self.outcome.counts["rows"] += sum(got.values())
+        self.outcome.counts["empty"] += not got
+        assert wanted.rows is not None
+        if is_same(self.alive, name, self.model, got, wanted.rows):
+            return {}
+        if one_of_several(self.asked, self.alive, name, self.model, got, Random(self.case.seed)):
+            self.outcome.counts["undecided"] += 1
+            return {}
+        told = {"missing": shown(wanted.rows - got), "extra": shown(got - wanted.rows)}
+        return {"kind": "wrong", **told, "verify": self._verified(name)}
+
+    def stored(self, name: str) -> Bag:
+        """The rows that a view shows."""
+        return bag_of(self.wh.table(name).collect())
+
+    def _verified(self, name: str) -> str:
+        try:
+            return "equal" if self.wh.verify(name) else "different"
+        except Exception as error:
+            return _first_lines(error)
+
+    def _fail(self, kind: str, view: str, told: dict[str, Any]) -> None:
+        self.outcome.failures.append(Failure(kind, view, self.at, told))
+        self._forget({view})
+
+    def _forget(self, names: set[str]) -> None:
+        """Views that are wrong, and those that read them, are not looked at again."""
+        gone = dependents(self.alive, names)
+        for view in reversed([view for view in self.alive if set(view.predicates) & gone]):
+            self.alive.remove(view)
+            for name in view.predicates:
+                try:
+                    self.wh.drop(name, cascade=True)
+                except ViewkeeperError:
+                    self.outcome.counts["dropped with others"] += 1
+
+    def _recreate(self, step: Step) -> None:
+        """Drops a table with all views above it, and makes them again over other rows."""
+        table = self.model.tables[step["table"]]
+        gone = dependents(self.alive, {table.name})
+        again = [view for view in self.alive if set(view.predicates) & gone]
+        self.wh.drop(table.name, cascade=True)
+        self.alive = [view for view in self.alive if view not in again]
+        self.model.apply(step)
+        self.wh.sql(table.ddl)
+        if step["rows"]:
+            with self.wh.transaction() as t:
+                apply_change(self.spark, t, table, {"kind": "insert", "rows": step["rows"]})
+        for view in again:
+            self._create(view)
+
+    def _alter(self, step: Step) -> None:
+        """Gives a view another text; those that read it keep theirs."""
+        known = next((view for view in self.alive if view.name == step["view"]), None)
+        if known is None:
+            return
+        try:
+            self.wh.alter_view(known.name, step["text"])
+        except ViewkeeperError:
+            self.outcome.counts["alteration refused"] += 1
+            return
+        except Exception as error:
+            self._fail("alter", known.name, {"error": _first_lines(error)})
+            return
+        changed = View(known.name, step["text"], known.strategy, known.refresh)
+        self.alive = [changed if view is known else view for view in self.alive]
+
+
+def _first_lines(error: Exception, most: int = 600) -> str:
+    return f"{type(error).__name__}: {str(error).split('JVM stacktrace')[0]}"[:most]
+
+
+def run(spark: SparkSession, case: Case, path: Path, stop_at_first: bool = False) -> Outcome:
+    return Player(spark, case, path, stop_at_first).play()
