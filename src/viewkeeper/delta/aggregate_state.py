@@ -91,6 +91,11 @@ class AggregateState:
         return (*same(self.keys), *(Named(name, call.final(stored)) for name, call in self.calls))
 
     @property
+    def depends_on_order(self) -> bool:
+        """Whether a second computation from the same rows may store another last digit."""
+        return any(part.is_moment or part.inexact for part in self.parts)
+
+    @property
     def as_stored(self) -> Relation:
         """The aggregate, put together of the pieces that are stored: the same to the last digit."""
         if not any(part.kind is Kind.TOTAL for part in self.parts):

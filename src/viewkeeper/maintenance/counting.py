@@ -27,6 +27,7 @@ from viewkeeper.algebra.relations import (
     State,
 )
 from viewkeeper.algebra.walk import base_tables, nodes, rewrite
+from viewkeeper.delta.aggregate_state import AggregateState
 from viewkeeper.delta.fresh_keys import FreshKeys, answered_by_changes
 from viewkeeper.delta.minimal import minimal
 from viewkeeper.delta.rules import delta
@@ -154,7 +155,7 @@ def _is_shown_by_looking(stratum: Stratum, work: Reached, view: View, batch: Bat
     looked at to know it."""
     if stratum is view.top or stratum.state is None or _is_only_buffered(stratum, view):
         return False
-    return delta_of_whole_keys(stratum.state.aggregate, work.changed, batch.fresh) is None
+    return _of_whole_groups(stratum.state, work, batch) is None
 
 
 def _is_only_buffered(stratum: Stratum, view: View) -> bool:
@@ -258,11 +259,19 @@ def _visible_change(
     """
     assert stratum.state is not None
     aggregate = stratum.state.aggregate
-    change = delta_of_whole_keys(stratum.state.as_stored, work.changed, batch.fresh)
+    change = _of_whole_groups(stratum.state, work, batch)
     if change is None:
         change = Scan(stratum.name, bound_columns(aggregate.columns), State.DELTA)
     plan = weighted(Consolidate(_referring(bound(change, batch.counted), work.computed)))
     return Compute(delta_name(stratum.name), plan, f"Δ({stratum.name})", not inline, only_from)
+
+
+def _of_whole_groups(state: AggregateState, work: Reached, batch: Batch) -> Relation | None:
+    """The change of groups that came or went whole, from the changes alone; where what is stored of them depends
+    on the order of rows, it is not evaluated a second time."""
+    if state.depends_on_order:
+        return None
+    return delta_of_whole_keys(state.as_stored, work.changed, batch.fresh)
 
 
 def no_plan(view: View) -> Reason | None:
