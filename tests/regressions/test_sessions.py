@@ -232,3 +232,25 @@ class TestRowsThatCameAndWent:
         mirrored.change("m", delete=[*bad, (1, 2, 3)])
         mirrored.warehouse.compact("m")
         assert not mirrored.refreshed(policy="full")
+
+
+class TestMixedTypes:
+    """'1' and '01' both equal 1: an equality of different types is no identity."""
+
+    def test_joins_of_numbers_and_texts(self, mirrored: Mirrored) -> None:
+        mirrored.table("t", "i INT, b STRING, v INT", [(1, "1", 1), (2, "01", 2), (3, " 2", None)], key="i")
+        mirrored.table("g", "id BIGINT, w INT", [(1, 5), (2, 6)], key="id")
+        joined = "SELECT g.id AS k, SUM(t.v) AS n, COUNT(*) AS m FROM t JOIN g ON t.b = g.id GROUP BY g.id"
+        missing = "SELECT id, w FROM g WHERE NOT EXISTS (SELECT 1 FROM t WHERE t.b = g.id AND t.v > 0)"
+        pairs = "SELECT t.i, t.b, g.id, g.w FROM t JOIN g ON t.b = g.id"
+        both = """SELECT q.b, q.n, z.id, z.m FROM (SELECT b, COUNT(*) AS n FROM t GROUP BY b) q
+                  FULL JOIN (SELECT id, SUM(w) AS m FROM g GROUP BY id) z ON q.b <=> z.id"""
+        for name, query in {"joined": joined, "missing": missing, "pairs": pairs}.items():
+            mirrored.view(name, query)
+            mirrored.view(f"{name}_ids", query, strategy="id-diffs")
+        mirrored.view("both", both)
+        mirrored.change("t", delete=[(3, " 2", None)], insert=[(3, "2", 3), (4, "01", 4)])
+        mirrored.change("g", delete=[(2, 6)], insert=[(2, 7), (3, None)])
+        assert not mirrored.refreshed()
+        mirrored.change("t", delete=[(1, "1", 1), (4, "01", 4)], insert=[(1, "03", 1)])
+        assert not mirrored.refreshed()

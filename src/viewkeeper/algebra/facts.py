@@ -194,15 +194,17 @@ def _single(join: Join, left: frozenset[Names], right: frozenset[Names]) -> bool
 
 def _matches_once(join: Join, side: Relation, facts: _Facts) -> bool:
     """Whether each row of the other side meets at most one row of this side."""
-    fixed = _equated(join.on, frozenset(side.columns))
+    fixed = _equated(join, frozenset(side.columns))
     return facts.determines(side, fixed)
 
 
-def _equated(on: Scalar, mine: Names) -> Names:
+def _equated(join: Join, mine: Names) -> Names:
     """The columns of one side that the condition makes equal to something of the other, or constant."""
     found = set()
-    for part in conjuncts(on):
-        if isinstance(part, (exp.EQ, exp.NullSafeEQ)):
+    for part in conjuncts(join.on):
+        if isinstance(part, (exp.EQ, exp.NullSafeEQ)) and not of_other_types(
+            join, part.left, join, part.right
+        ):
             for one, other in ((part.left, part.right), (part.right, part.left)):
                 inside = {c.name for c in other.find_all(exp.Column)} & mine
                 if isinstance(one, exp.Column) and one.name in mine and not inside:
@@ -213,10 +215,10 @@ def _equated(on: Scalar, mine: Names) -> Names:
 def _inherited(rel: Relation, facts: _Facts) -> set[Dependency]:
     match rel:
         case Filter():
-            return {*facts.dependencies(rel.child), *_equalities(rel.condition)}
+            return {*facts.dependencies(rel.child), *_equalities(rel.child, rel.condition)}
         case Join(kind=JoinKind.INNER):
             left = facts.dependencies(rel.left)
-            return {*left, *facts.dependencies(rel.right), *_equalities(rel.on)}
+            return {*left, *facts.dependencies(rel.right), *_equalities(rel, rel.on)}
         case Join(kind=JoinKind.LEFT | JoinKind.SEMI | JoinKind.ANTI):
             return set(facts.dependencies(rel.left))
         case Project():
@@ -227,10 +229,10 @@ def _inherited(rel: Relation, facts: _Facts) -> set[Dependency]:
             return set()
 
 
-def _equalities(condition: Scalar) -> Iterable[Dependency]:
-    """`a = 3` makes a constant; `a = b` makes each determine the other."""
+def _equalities(rel: Relation, condition: Scalar) -> Iterable[Dependency]:
+    """`a = 3` makes a constant; `a = b` makes each determine the other, if they are of one type."""
     for part in conjuncts(condition):
-        if isinstance(part, (exp.EQ, exp.NullSafeEQ)):
+        if isinstance(part, (exp.EQ, exp.NullSafeEQ)) and not of_other_types(rel, part.left, rel, part.right):
             for one, other in ((part.left, part.right), (part.right, part.left)):
                 if isinstance(one, exp.Column) and isinstance(other, (exp.Literal, exp.Boolean)):
                     yield Dependency(frozenset(), one.name)
@@ -251,6 +253,29 @@ def _projected(dependencies: Iterable[Dependency], outputs: tuple[Named, ...]) -
             of = frozenset(new[name] for name in used)
             kept |= {Dependency(of, output.name)} if output.name not in of else set()
     return kept
+
+
+def of_other_types(left: Relation, one: Scalar, right: Relation, other: Scalar) -> bool:
+    """Whether two expressions are known to be of different types: where they are equal, neither stands for
+    the other, for '1' and '01' both equal 1."""
+    mine, theirs = expression_type(left, one), expression_type(right, other)
+    return mine is not None and theirs is not None and mine != theirs
+
+
+def expression_type(rel: Relation, expr: Scalar) -> str | None:
+    """The type of an expression over a relation, as far as it shows."""
+    expr = expr.unnest()
+    match expr:
+        case exp.Column():
+            return column_type(rel, expr.name)
+        case exp.Count():
+            return "bigint"
+        case exp.Cast():
+            return expr.to.sql(dialect="spark").lower()
+        case exp.Literal(is_string=True):
+            return "string"
+        case _:
+            return None
 
 
 def column_type(rel: Relation, name: str) -> str | None:

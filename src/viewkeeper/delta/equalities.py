@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from viewkeeper.algebra.expressions import Scalar, columns_of, conjuncts, replace_columns
+from viewkeeper.algebra.facts import of_other_types
+from viewkeeper.algebra.relations import Relation
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,22 @@ def equalities(on: Scalar, left: Iterable[str], right: Iterable[str]) -> tuple[E
             elif _over(other, mine) and _over(one, theirs):
                 found.append(Equality(other, one, null_safe))
     return tuple(found)
+
+
+def identities(on: Scalar, left: Relation, right: Relation) -> tuple[Equality, ...]:
+    """The equalities by which a value of one side stands for that of the other, as far as types tell: of
+    different ones, several values of one type may equal one of the other."""
+    found = equalities(on, left.columns, right.columns)
+    return tuple(e for e in found if not of_other_types(left, e.left, right, e.right))
+
+
+def identical_pairs(on: Scalar, left: Relation, right: Relation) -> list[tuple[str, str]]:
+    """The columns of both sides that stand for each other, by their names."""
+    return [
+        (e.left.name, e.right.name)
+        for e in identities(on, left, right)
+        if isinstance(e.left, exp.Column) and isinstance(e.right, exp.Column)
+    ]
 
 
 def column_pairs(on: Scalar, left: Iterable[str], right: Iterable[str]) -> list[tuple[str, str]]:

@@ -37,7 +37,7 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.schema import Column
 from viewkeeper.algebra.walk import rewrite, with_children
-from viewkeeper.delta.equalities import column_pairs
+from viewkeeper.delta.equalities import identical_pairs
 from viewkeeper.delta.keys import sources
 
 
@@ -91,7 +91,7 @@ _ONLY_PARTNERS = {
 
 def _answered(join: Join, keys: FreshKeys) -> Relation:
     left, right = join.left, join.right
-    pairs = column_pairs(join.on, left.columns, right.columns)
+    pairs = identical_pairs(join.on, left, right)
     of_left, of_right = _ONLY_PARTNERS[join.kind]
     if of_left and any(_holds(left, mine, keys) and _is_fresh(right, other, keys) for mine, other in pairs):
         left = _among_changes(left, keys)
@@ -159,7 +159,7 @@ def _is_fresh_in_join(join: Join, name: str, keys: FreshKeys) -> bool:
         if name in side.columns and _is_fresh(side, name, keys):
             return True
         if name in side.columns and join.kind in (JoinKind.INNER, JoinKind.SEMI):
-            pairs = column_pairs(join.on, side.columns, other.columns)
+            pairs = identical_pairs(join.on, side, other)
             if any(_is_fresh(other, partner, keys) for mine, partner in pairs if mine == name):
                 return True
     return False

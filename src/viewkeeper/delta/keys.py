@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 
 from viewkeeper.algebra.build import affected, is_empty, projected, union_all
 from viewkeeper.algebra.expressions import Named, column
+from viewkeeper.algebra.facts import expression_type
 from viewkeeper.algebra.relations import (
     Affected,
     Aggregate,
@@ -33,7 +34,7 @@ from viewkeeper.algebra.relations import (
     Window,
 )
 from viewkeeper.algebra.walk import children, nodes
-from viewkeeper.delta.equalities import column_pairs
+from viewkeeper.delta.equalities import Equality, equalities, identical_pairs
 
 
 def mentioned(delta: Relation, columns: Iterable[str]) -> Relation:
@@ -132,8 +133,18 @@ def _of_join(join: Join, columns: tuple[str, ...]) -> Relation | None:
 
 
 def _of_partners(join: Join, columns: tuple[str, ...]) -> Relation | None:
-    partner = dict(column_pairs(join.on, join.left.columns, join.right.columns))
+    pairs = identical_pairs(join.on, join.left, join.right)
+    found = equalities(join.on, join.left.columns, join.right.columns)
+    doubtful = {e.left.name for e in found if _is_doubtful(join, e)}
+    partner = {mine: theirs for mine, theirs in pairs if mine not in doubtful}
     return _of_sources(join.right, columns, partner)
+
+
+def _is_doubtful(join: Join, by: Equality) -> bool:
+    """Whether one type of a user's `=` is known and the other is not: they may be different ones. The engine
+    names rows by IDs NULL-safely, and these are of one type."""
+    types = expression_type(join.left, by.left), expression_type(join.right, by.right)
+    return not by.null_safe and (types[0] is None) != (types[1] is None)
 
 
 def _is_cheaper(bound: Relation, exact: Relation) -> bool:

@@ -47,7 +47,7 @@ from viewkeeper.algebra.relations import (
     Window,
 )
 from viewkeeper.algebra.walk import children, with_children
-from viewkeeper.delta.equalities import Equality, equalities, through
+from viewkeeper.delta.equalities import Equality, equalities, identities, through
 from viewkeeper.delta.keys import exactly, mentioned
 
 Pair: TypeAlias = tuple[Scalar, str]
@@ -174,7 +174,7 @@ def _restrict_join(join: Join, keys: Relation, pairs: Pairs) -> Relation:
     A side may be restricted where the join makes a row only of rows that this side still holds:
     an outer join would pad the rows whose partners had been restricted away.
     """
-    found = equalities(join.on, join.left.columns, join.right.columns)
+    found = identities(join.on, join.left, join.right)
     if join.kind is JoinKind.FULL:
         return _restrict_full(join, found, keys, pairs)
     left = _owned(pairs, join.left.columns) if join.kind is not JoinKind.RIGHT else ()

@@ -21,9 +21,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import permutations
 
 from viewkeeper.algebra.build import affected, apart, fresh, joined, restricted_to, union_all
-from viewkeeper.algebra.expressions import column, equal
+from viewkeeper.algebra.expressions import column, conjunction, equal
 from viewkeeper.algebra.placement import placed
 from viewkeeper.algebra.relations import (
     Aggregate,
@@ -42,7 +43,7 @@ from viewkeeper.algebra.relations import (
     Window,
 )
 from viewkeeper.algebra.walk import base_tables, rewrite, with_children
-from viewkeeper.delta.equalities import column_pairs
+from viewkeeper.delta.equalities import identical_pairs
 from viewkeeper.delta.fresh_keys import FreshKeys
 from viewkeeper.delta.join_block import JoinBlock, join_block
 from viewkeeper.delta.keys import sources
@@ -116,7 +117,7 @@ class _Local:
         if not waiting or not all(waiting):
             return waiting[0] if len(waiting) == 1 else None
         reached, *rest = [held for held in waiting if held]
-        pairs = [pair for one in block.conditions for pair in column_pairs(one, block.columns, block.columns)]
+        pairs = _equal_columns(block)
         while rest:
             equal_to_key = {name for pair in pairs if not reached.isdisjoint(pair) for name in pair}
             near = [held for held in rest if not held.isdisjoint(equal_to_key)]
@@ -136,7 +137,7 @@ class _Local:
             return kept
         if kept is None or other is None:
             return None
-        pairs = column_pairs(join.on, left.columns, right.columns)
+        pairs = identical_pairs(join.on, left, right)
         if not any(mine in kept and theirs in other for mine, theirs in pairs):
             return None
         return frozenset() if join.kind is JoinKind.FULL else kept
@@ -220,3 +221,11 @@ def _block(join: Join) -> JoinBlock:
     better = placed(join)
     assert isinstance(better, Join)
     return join_block(better)
+
+
+def _equal_columns(block: JoinBlock) -> list[tuple[str, str]]:
+    """The columns of inputs that stand for each other."""
+    inputs = permutations(block.inputs, 2)
+    return [
+        pair for one, other in inputs for pair in identical_pairs(conjunction(block.conditions), one, other)
+    ]

@@ -20,7 +20,7 @@ from viewkeeper.algebra.facts import column_type
 from viewkeeper.algebra.placement import placed
 from viewkeeper.algebra.relations import Aggregate, Filter, Join, JoinKind, Project, Relation, Scan
 from viewkeeper.algebra.walk import rewrite
-from viewkeeper.delta.equalities import column_pairs
+from viewkeeper.delta.equalities import identical_pairs
 
 
 def with_needed_groups(rel: Relation) -> Relation:
@@ -49,7 +49,7 @@ def _narrowed(node: Relation) -> Relation:
 def _equated(join: Join) -> list[tuple[str, str]]:
     """Columns of both sides that are equal, and so not NULL, in the rows of a join."""
     plain = conjunction(part for part in conjuncts(join.on) if isinstance(part, exp.EQ))
-    return column_pairs(plain, join.left.columns, join.right.columns)
+    return identical_pairs(plain, join.left, join.right)
 
 
 def _selection(rel: Relation, name: str) -> tuple[Relation, str] | None:

@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from viewkeeper.algebra.expressions import Named, Scalar
 from viewkeeper.algebra.relations import Aggregate, Join, JoinKind, Project, Reference, Relation, State
-from viewkeeper.delta.equalities import equalities
+from viewkeeper.delta.equalities import identities
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def multivalued(view: Subview) -> bool:
 def _finds_one(view: Subview) -> bool:
     join = view.plan
     assert isinstance(join, Join)
-    found = equalities(join.on, join.left.columns, join.right.columns)
+    found = identities(join.on, join.left, join.right)
     left, right = view.inputs
     by_left = {e.left.name for e in found} >= set(left.ids)
     by_right = {e.right.name for e in found} >= set(right.ids)

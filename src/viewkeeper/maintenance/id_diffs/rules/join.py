@@ -19,6 +19,7 @@ from collections.abc import Iterator
 
 from viewkeeper.algebra.build import filtered, projected
 from viewkeeper.algebra.expressions import Named, Scalar, column, columns_of, conjuncts, rename_columns
+from viewkeeper.algebra.facts import of_other_types
 from viewkeeper.algebra.relations import Join, JoinKind, Relation, State
 from viewkeeper.maintenance.id_diffs.diffs import (
     Diff,
@@ -100,7 +101,10 @@ def _ids_compared(view: Subview, schema: DiffSchema, side: int, touched: frozens
         mine, theirs = pair
         if theirs in touched:
             mine, theirs = theirs, mine
-        if theirs not in view.inputs[1 - side].ids or mine not in schema.pre or mine in found:
+        own, other = view.inputs[side], view.inputs[1 - side]
+        if theirs not in other.ids or mine not in schema.pre or mine in found:
+            return {}
+        if of_other_types(own.plan, column(mine), other.plan, column(theirs)):
             return {}
         found[mine] = theirs
     names = [view.merged.get(name, name) for name in (*schema.ids, *found.values())]

@@ -25,6 +25,7 @@ from viewkeeper.algebra.expressions import (
     not_,
     rename_columns,
 )
+from viewkeeper.algebra.facts import of_other_types
 from viewkeeper.algebra.relations import Distinct, Join, JoinKind, Relation, State
 from viewkeeper.maintenance.id_diffs.diffs import (
     Diff,
@@ -118,6 +119,8 @@ def _ids_compared(view: Subview) -> dict[str, str]:
         mine, theirs = pair
         if mine in right.columns:
             mine, theirs = theirs, mine
+        if of_other_types(left.plan, column(mine), right.plan, column(theirs)):
+            return {}
         if mine not in left.ids or theirs not in right.columns or theirs in found or mine in found.values():
             return {}
         found[theirs] = mine
