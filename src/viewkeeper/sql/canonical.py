@@ -64,7 +64,8 @@ def _opposite(expr: exp.Expr) -> exp.Expr:
     """NOT of an expression, with NOT at what is neither AND, OR nor NOT."""
     match expr.unnest():
         case exp.Not(this=inner):
-            return inner.transform(_inwards)
+            positive: exp.Expr = inner.transform(_inwards)
+            return positive
         case exp.And(left=left, right=right):
             return exp.Or(this=exp.paren(_opposite(left)), expression=exp.paren(_opposite(right)))
         case exp.Or(left=left, right=right):
