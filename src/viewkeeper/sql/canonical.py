@@ -23,7 +23,7 @@ _SYNONYMS: dict[str, type[exp.Expr]] = {
 
 
 def canonical(query: exp.Query) -> exp.Query:
-    changed = query.transform(_canonical)
+    changed = query.transform(_canonical).transform(_inwards)
     assert isinstance(changed, exp.Query)
     return changed
 
@@ -46,8 +46,6 @@ def _canonical(node: exp.Expr) -> exp.Expr:
             return exp.Anonymous(this="exists", expressions=[node.this, node.expression])
         case exp.Collate() if isinstance(node.expression, exp.Literal):
             return exp.Anonymous(this="collate", expressions=[node.this, node.expression])
-        case exp.Not() if any(is_in_query(inner) for inner in node.find_all(exp.In)):
-            return _pushed(node.this.unnest()) or node
         case _:
             return node
 
@@ -56,18 +54,24 @@ def _is_text(node: exp.Expr) -> bool:
     return isinstance(node, exp.RawString) or (isinstance(node, exp.Literal) and node.is_string)
 
 
-def _pushed(negated: exp.Expr) -> exp.Expr | None:
-    """NOT moved inwards, as Spark does before it looks for NOT IN; None where it stays."""
-    match negated:
-        case exp.Not():
-            return exp.paren(negated.this.copy())
-        case exp.And() | exp.Or():
-            both = (exp.not_(side.copy(), copy=False) for side in (negated.left, negated.right))
-            left, right = (exp.paren(side) for side in both)
-            other = exp.Or if isinstance(negated, exp.And) else exp.And
-            return exp.paren(other(this=left, expression=right))
-        case _:
-            return None
+def _inwards(node: exp.Expr) -> exp.Expr:
+    """NOT moved inwards, as Spark does before it looks for NOT IN."""
+    has_query = isinstance(node, exp.Not) and any(map(is_in_query, node.find_all(exp.In)))
+    return exp.paren(_opposite(node.this)) if has_query else node
+
+
+def _opposite(expr: exp.Expr) -> exp.Expr:
+    """NOT of an expression, with NOT at what is neither AND, OR nor NOT."""
+    match expr.unnest():
+        case exp.Not(this=inner):
+            positive: exp.Expr = inner.transform(_inwards)
+            return positive
+        case exp.And(left=left, right=right):
+            return exp.Or(this=exp.paren(_opposite(left)), expression=exp.paren(_opposite(right)))
+        case exp.Or(left=left, right=right):
+            return exp.And(this=exp.paren(_opposite(left)), expression=exp.paren(_opposite(right)))
+        case other:
+            return exp.Not(this=exp.paren(other.transform(_inwards)))
 
 
 def _percentile(node: exp.WithinGroup) -> exp.Expr:
