@@ -96,7 +96,7 @@ AGGREGATES = (
     Template("count(DISTINCT x)", (ANY,), INT),
     Template("sum(x)", (INT,), INT),
     Template("sum(x)", (DECIMAL,), DECIMAL),
-    Template("sum(x)", (DOUBLE,), DOUBLE),
+    Template("sum(CAST(x AS DOUBLE))", (DOUBLE,), DOUBLE),
     Template("sum(DISTINCT x)", (INT,), INT),
     Template("sum(x + y)", (INT, INT), INT),
     Template("sum(x) FILTER (WHERE y > 0)", (INT, INT), INT),

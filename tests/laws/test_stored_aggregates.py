@@ -39,13 +39,12 @@ from viewkeeper.delta.summary_delta import full_state, group_totals, summary_del
 from viewkeeper.maintenance.aggregates import refreshed_groups
 
 WITH_STATE = (
-    *(t for t in AGGREGATES if "DISTINCT" not in t.text and t.text != "median(x)" and t.takes != (DOUBLE,)),
+    *(t for t in AGGREGATES if "DISTINCT" not in t.text and t.text != "median(x)"),
     Template("min(DISTINCT x)", (ANY,), ANY),
     Template("count(1)", (), INT),
     Template("bool_or(x) FILTER (WHERE y > 0)", (BOOLEAN, INT), BOOLEAN),
     Template("max(x) FILTER (WHERE y > 0)", (ANY, INT), ANY),
     Template("avg(x) FILTER (WHERE y IS NULL)", (INT, ANY), RATIO),
-    Template("sum(CAST(x AS DOUBLE))", (DOUBLE,), RATIO),
     Template("avg(CAST(x AS DOUBLE))", (DOUBLE,), RATIO),
     Template("sum(CAST(x AS DOUBLE)) FILTER (WHERE y IS NULL)", (DOUBLE, ANY), RATIO),
     Template("sum(CAST(x AS BIGINT))", (INT,), INT),
@@ -127,7 +126,8 @@ def test_all_groups_beside_their_changes_are_the_new_state(aggregate: Aggregate,
     groups = store("groups_", groups_to_recompute(state, kept.stored, summary))
     again = recomputed_state(state, aggregate.child, groups)
     new = store("new_", plain(union_all((store("alive_", alive), store("again", again)), state.columns)))
-    assert value(new) == value(store("fresh", full_state(state, aggregate.child)))
+    fresh = store("fresh", full_state(state, aggregate.child))
+    assert value(known_again(state, new)) == value(known_again(state, fresh))
     gone = filtered(known, exp.EQ(this=column(ROWS_NAME), expression=literal(0)))
     for row in rows_of(store("gone_", gone)):
         rest = {name: cell for name, cell in zip(gone.columns, row, strict=True) if name not in state.keys}

@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 import viewkeeper as vk
 from viewkeeper import errors
 
-CONDITION = 1e-6
-"""A value near 10⁹ is known to 10⁻⁷, and a difference of tenths to six digits, whoever computes with it."""
+CONDITION = 1e-5
+"""A value near 10⁹ is known to 10⁻⁷: its difference of tenths to six digits, and the square to five."""
 
 BY_IDS = "TBLPROPERTIES ('viewkeeper.strategy' = 'id-diffs')"
 
