@@ -24,7 +24,8 @@ class ViewDefinition:
     is defined over, where it is kept as one over the base tables, which are then its `tables`. `hidden` are
     expressions that a summary stores beside its columns, so that others derive from it. The text of a
     Datalog view, also in `sql`, has the rules of all predicates that are defined together with it;
-    `predicates` gives the columns of each.
+    `predicates` gives the columns of each. `unplanned` says why its text is run as it is though there is a
+    plan for it: the two would not have the same columns.
     """
 
     name: str
@@ -42,6 +43,7 @@ class ViewDefinition:
     propagated: int | None = None
     above: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
+    unplanned: str = ""
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -69,6 +71,7 @@ class ViewDefinition:
             "propagated": self.propagated,
             "above": list(self.above),
             "hidden": list(self.hidden),
+            "unplanned": self.unplanned,
         }
 
     @staticmethod
@@ -89,6 +92,7 @@ class ViewDefinition:
             propagated=data.get("propagated"),
             above=tuple(data.get("above", ())),
             hidden=tuple(data.get("hidden", ())),
+            unplanned=data.get("unplanned", ""),
         )
 
 

@@ -26,7 +26,7 @@ from viewkeeper.names import checked_columns, checked_relation
 from viewkeeper.planning.planner import POLICIES
 from viewkeeper.publish import publish
 from viewkeeper.refresh import refresh_views
-from viewkeeper.spark.analysis import analysed_columns, stored_columns
+from viewkeeper.spark.analysis import analysed_columns, other_schema, stored_columns
 from viewkeeper.spark.load import loaded_table
 from viewkeeper.spark.relations import new_relation
 from viewkeeper.sql.splice import tables_read
@@ -243,9 +243,11 @@ def table_named(catalog: Catalog, name: str) -> TableSchema:
 
 def define(work: Workspace, draft: Draft, definition: ViewDefinition) -> None:
     """Checks the query, asks Spark for its types, and makes the relations that it needs."""
-    hidden, definition = definition.hidden, as_written(definition, draft.catalog)
+    hidden, definition = definition.hidden, as_written(replace(definition, unplanned=""), draft.catalog)
     if not is_beyond_spark(definition, draft.catalog):
         definition = replace(definition, columns=analysed_columns(work.engine, draft, definition.sql))
+        written = compiled(definition, draft.catalog)
+        definition = replace(definition, unplanned=other_schema(work.engine, draft, written))
     definition = replace(over_base_tables(definition, draft.catalog), hidden=hidden)
     view = compiled(definition, draft.catalog)
     _make_relations(work, draft, view)

@@ -202,7 +202,10 @@ def _strata(name: str, relation: Relation | None, by_ids: Definition | NoIds | N
 
 def _query(definition: ViewDefinition, catalog: front_end.Catalog) -> ViewQuery:
     if definition.language != DATALOG:
-        return parse_view(definition.sql, catalog)
+        parsed = parse_view(definition.sql, catalog)
+        if definition.unplanned:
+            return replace(parsed, relation=None, untranslatable=definition.unplanned)
+        return parsed
     relation = _derived(definition, catalog)
     return ViewQuery(definition.sql, relation, relation.columns, base_tables(relation))
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from viewkeeper.algebra.counts import plain
 from viewkeeper.algebra.relations import Fixpoint, Relation
 from viewkeeper.algebra.schema import Column, is_hidden
-from viewkeeper.algebra.walk import scans
+from viewkeeper.algebra.walk import nodes, scans
 from viewkeeper.draft import Draft
 from viewkeeper.maintenance.levels import LEVEL
 from viewkeeper.maintenance.recompute import stored_plan
@@ -26,6 +26,19 @@ def analysed_columns(engine: Engine, draft: Draft, sql: str) -> tuple[Column, ..
         frames[name] = engine.empty([c for c in schema.columns if not is_hidden(c.name)])
     frame = engine.text(spliced(sql, slot), frames)
     return tuple(_storable(column) for column in columns_of(frame))
+
+
+def other_schema(engine: Engine, draft: Draft, view: View) -> str:
+    """How the columns that Spark gives the plan of a view differ from those that it gives the text; empty
+    where they do not, and where there is no plan or no answer to the text to compare. Nothing is run."""
+    if view.query is None or not view.columns or any(isinstance(n, Fixpoint) for n in nodes(view.query)):
+        return ""
+    planned = _planned_columns(engine, draft, plain(view.query)).values()
+    mine, theirs = ([(c.name, c.type) for c in columns] for columns in (planned, view.columns))
+    differ = [f"{a[0]} {a[1]} for {b[0]} {b[1]}" for a, b in zip(mine, theirs, strict=False) if a != b]
+    if len(mine) != len(theirs):
+        differ = [f"{len(mine)} columns for {len(theirs)}"]
+    return f"its plan would give {', '.join(differ)}" if differ else ""
 
 
 def stored_columns(engine: Engine, draft: Draft, stratum: Stratum, view: View) -> tuple[Column, ...]:
