@@ -30,7 +30,8 @@ class ViewDefinition:
     that Spark gives to what the view sums up (`maintenance/typed_calls.py`). The text of a
     Datalog view, also in `sql`, has the rules of all predicates that are defined together with it;
     `predicates` gives the columns of each. `settings` are those of the session that defined it, as far as
-    they say what its text means; None where that is not known.
+    they say what its text means; None where that is not known. `unplanned` says why its text is run as it is
+    though there is a plan for it: the two would not have the same columns.
     """
 
     name: str
@@ -50,6 +51,7 @@ class ViewDefinition:
     hidden: tuple[str, ...] = ()
     settings: Settings | None = None
     types: tuple[tuple[str, str], ...] = ()
+    unplanned: str = ""
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -79,6 +81,7 @@ class ViewDefinition:
             "hidden": list(self.hidden),
             "settings": None if self.settings is None else [list(pair) for pair in self.settings],
             "types": [list(pair) for pair in self.types],
+            "unplanned": self.unplanned,
         }
 
     @staticmethod
@@ -101,6 +104,7 @@ class ViewDefinition:
             hidden=tuple(data.get("hidden", ())),
             settings=_settings(data.get("settings")),
             types=tuple((text, kind) for text, kind in data.get("types", ())),
+            unplanned=data.get("unplanned", ""),
         )
 
 

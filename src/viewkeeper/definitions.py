@@ -28,7 +28,7 @@ from viewkeeper.names import checked, checked_columns, inner_schema
 from viewkeeper.planning.planner import POLICIES
 from viewkeeper.publish import publish
 from viewkeeper.refresh import refresh_views
-from viewkeeper.spark.analysis import analysed_columns, stored_columns, summed_types
+from viewkeeper.spark.analysis import analysed_columns, other_schema, stored_columns, summed_types
 from viewkeeper.spark.load import loaded_table
 from viewkeeper.spark.maps import has_map_inside
 from viewkeeper.spark.relations import new_relation
@@ -276,18 +276,24 @@ def table_named(catalog: Catalog, name: str) -> TableSchema:
 
 def define(work: Workspace, draft: Draft, definition: ViewDefinition) -> None:
     """Checks the query, asks Spark for its types, and makes the relations that it needs."""
-    hidden, definition = definition.hidden, as_written(definition, draft.catalog)
+    hidden, definition = definition.hidden, as_written(replace(definition, unplanned=""), draft.catalog)
     with work.under(definition):
-        if not is_beyond_spark(definition, draft.catalog):
-            definition = replace(definition, columns=analysed_columns(work.engine, draft, definition.sql))
-        plan = compiled(definition, draft.catalog).query
-        if plan is not None:
-            definition = replace(definition, types=summed_types(work.engine, draft, plan))
+        definition = _analysed(work, draft, definition)
         definition = replace(over_base_tables(definition, draft.catalog), hidden=hidden)
         view = compiled(definition, draft.catalog)
         _make_relations(work, draft, view)
     columns = definition.columns or _visible(draft.relations[view.name].columns)
     draft.put_view(replace(definition, columns=columns, state=tuple(s.name for s in view.strata[:-1])))
+
+
+def _analysed(work: Workspace, draft: Draft, definition: ViewDefinition) -> ViewDefinition:
+    """The definition with what Spark says about it: its columns, and the types of what it sums up."""
+    if not is_beyond_spark(definition, draft.catalog):
+        definition = replace(definition, columns=analysed_columns(work.engine, draft, definition.sql))
+        written = compiled(definition, draft.catalog)
+        definition = replace(definition, unplanned=other_schema(work.engine, draft, written))
+    plan = compiled(definition, draft.catalog).query
+    return definition if plan is None else replace(definition, types=summed_types(work.engine, draft, plan))
 
 
 def _visible(columns: tuple[Column, ...]) -> tuple[Column, ...]:

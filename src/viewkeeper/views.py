@@ -213,9 +213,11 @@ def _strata(name: str, relation: Relation | None, by_ids: Definition | NoIds | N
 def _query(definition: ViewDefinition, catalog: front_end.Catalog) -> ViewQuery:
     if definition.language != DATALOG:
         names = tuple(column.name for column in definition.columns)
-        return parse_view(
-            definition.sql, catalog, names, unread(dict(definition.settings or ()), definition.sql)
-        )
+        other_meaning = unread(dict(definition.settings or ()), definition.sql)
+        parsed = parse_view(definition.sql, catalog, names, other_meaning)
+        if definition.unplanned:
+            return replace(parsed, relation=None, untranslatable=definition.unplanned)
+        return parsed
     relation = _derived(definition, catalog)
     return ViewQuery(definition.sql, relation, relation.columns, base_tables(relation))
 

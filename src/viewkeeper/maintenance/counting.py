@@ -267,8 +267,8 @@ def _visible_change(
 
 
 def _of_whole_groups(state: AggregateState, work: Reached, batch: Batch) -> Relation | None:
-    """The change of groups that came or went whole, from the changes alone; where what is stored of them depends
-    on the order of rows, it is not evaluated a second time."""
+    """The change of groups that came or went whole, from the changes alone; where what is stored depends on
+    the order of rows, it is not evaluated a second time."""
     if state.depends_on_order:
         return None
     return delta_of_whole_keys(state.as_stored, work.changed, batch.fresh)

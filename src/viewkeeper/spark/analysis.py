@@ -9,7 +9,7 @@ from viewkeeper.algebra.expressions import Named, Scalar
 from viewkeeper.algebra.inner_names import inner_column
 from viewkeeper.algebra.relations import Fixpoint, Project, Relation
 from viewkeeper.algebra.schema import Column
-from viewkeeper.algebra.walk import scans
+from viewkeeper.algebra.walk import nodes, scans
 from viewkeeper.draft import Draft
 from viewkeeper.maintenance.levels import LEVEL
 from viewkeeper.maintenance.recompute import stored_plan
@@ -42,6 +42,19 @@ def summed_types(engine: Engine, draft: Draft, plan: Relation) -> Types:
         return tuple(column.type for column in columns_of(engine.plan(plain(asked), frames)))
 
     return types_of(plan, ask)
+
+
+def other_schema(engine: Engine, draft: Draft, view: View) -> str:
+    """How the columns that Spark gives the plan of a view differ from those that it gives the text; empty
+    where they do not, and where there is no plan or no answer to the text to compare. Nothing is run."""
+    if view.query is None or not view.columns or any(isinstance(n, Fixpoint) for n in nodes(view.query)):
+        return ""
+    planned = _planned_columns(engine, draft, plain(view.query)).values()
+    mine, theirs = ([(c.name, c.type) for c in columns] for columns in (planned, view.columns))
+    differ = [f"{a[0]} {a[1]} for {b[0]} {b[1]}" for a, b in zip(mine, theirs, strict=False) if a != b]
+    if len(mine) != len(theirs):
+        differ = [f"{len(mine)} columns for {len(theirs)}"]
+    return f"its plan would give {', '.join(differ)}" if differ else ""
 
 
 def stored_columns(engine: Engine, draft: Draft, stratum: Stratum, view: View) -> tuple[Column, ...]:
