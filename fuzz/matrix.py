@@ -128,18 +128,17 @@ def played(spark: SparkSession, kind: Kind, operators: Mapping[str, str]) -> Pla
 def _record(spark: SparkSession, column: Place, case: Case, views: list[tuple[str, View]]) -> None:
     whole = replace(case, views=tuple(view for _, view in views))
     player = Player(spark, whole, Path(tempfile.mkdtemp(prefix="viewkeeper-matrix-")) / "w")
-    try:
-        outcome = player.play()
-    except Exception as error:
-        column.cells |= dict.fromkeys(
-            (operator for operator, _ in views), f"no table: {type(error).__name__}"
-        )
+    outcome = player.play()
+    refused = [f for f in outcome.failures if f.kind == "crash" and f.step < 0]
+    if refused:
+        why = f"no table: {refused[0].told['error'].split(':')[0]}"
+        column.cells |= {operator: why for operator, _ in views}
         return
     failed = {failure.view: failure for failure in outcome.failures}
-    changed = next((f for f in outcome.failures if f.kind == "change"), None)
+    changed = next((f for f in outcome.failures if f.kind in ("change", "crash")), None)
     for operator, view in views:
         if view.name in failed or changed:
-            failure = failed.get(view.name) or changed
+            failure = failed.get(view.name, changed)
             column.cells[operator] = f"**{failure.kind.upper()}**"
             column.wrong.append(f"{column.kind.type}, {operator}: {failure.kind} {failure.told}")
         elif view.name not in {alive.name for alive in player.alive}:

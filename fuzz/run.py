@@ -61,14 +61,17 @@ class Player:
         self.at = -1
 
     def play(self) -> Outcome:
-        """The whole case; what is found is in the outcome."""
-        self._start()
-        for number, step in enumerate(self.case.steps):
-            self.at = number
-            if self.stop_at_first and self.outcome.failures:
-                break
-            self.outcome.counts["steps"] += 1
-            self._step(step)
+        """The whole case; what is found is in the outcome, also what nothing else expected to fail."""
+        try:
+            self._start()
+            for number, step in enumerate(self.case.steps):
+                self.at = number
+                if self.stop_at_first and self.outcome.failures:
+                    break
+                self.outcome.counts["steps"] += 1
+                self._step(step)
+        except Exception as error:
+            self.outcome.failures.append(Failure("crash", "", self.at, {"error": _first_lines(error)}))
         return self.outcome
 
     def _start(self) -> None:

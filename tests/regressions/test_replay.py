@@ -1,4 +1,4 @@
-"""Cases that were found or reported wrong, as the fuzzer writes them, are played again.
+"""Cases found or reported wrong, played again: `tests/regressions/*.json`, as the fuzzer writes them.
 
 A case is tables, views and steps as plain data. Each view is compared with Spark's answer to its own text
 over a model of the tables wherever it is refreshed.
