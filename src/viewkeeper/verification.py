@@ -6,7 +6,7 @@ A view over other views is defined over their stored rows; `deep` puts their tex
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from viewkeeper.algebra.inner_names import shown
@@ -16,7 +16,7 @@ from viewkeeper.spark.canonical_values import Floats
 from viewkeeper.spark.compare import compare
 from viewkeeper.spark.engine import columns_of
 from viewkeeper.spark.session import DataFrame
-from viewkeeper.spark.user_text import answer, is_rewritten, run
+from viewkeeper.spark.user_text import answer, is_rewritten
 from viewkeeper.sql.choices import Choices, choices
 from viewkeeper.storage.relation import RelationState
 from viewkeeper.views import DATALOG, as_written
@@ -133,7 +133,7 @@ def judged(
     found = compare(work.engine, stored, wanted, floats=floats, unordered=open_ones.lists)
     if not found:
         return Verification(shown(view.name), tolerance=found.tolerance, columns=columns)
-    if _are_first_rows(work, open_ones, stored, wanted, inputs):
+    if _are_first_rows(work, view, stored, wanted, inputs):
         return Verification(shown(view.name), tolerance=found.tolerance, columns=columns)
     undecided = RESTS if found.only_rests else _left_open(work, open_ones, stored, wanted)
     return Verification(
@@ -170,12 +170,13 @@ def _sentence(open_ones: Choices) -> str:
 
 def _are_first_rows(
     work: Workspace,
-    open_ones: Choices,
+    view: ViewDefinition,
     stored: DataFrame,
     wanted: DataFrame,
     inputs: Mapping[str, DataFrame],
 ) -> bool:
     """Whether a view that ends in LIMIT has rows of its query, and as good ones as Spark's answer has."""
+    open_ones = _open(view)
     first = open_ones.first_rows
     if first is None or first.order is None:
         return False
@@ -184,7 +185,7 @@ def _are_first_rows(
     mine, theirs = (_numbered(frame).selectExpr("1 AS one", *order) for frame in (stored, wanted))
     if compare(work.engine, mine, theirs, floats=floats):
         return False
-    everything = run(work.engine, first.unlimited, inputs)
+    everything = answer(work.engine, replace(view, sql=first.unlimited), inputs)
     return not compare(work.engine, stored, everything, floats=floats, only_left=True)
 
 

@@ -8,7 +8,7 @@ out of the text and evaluated round by round, each by Spark; and Datalog, whose 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 
@@ -80,7 +80,6 @@ class _Text:
 
     engine: Engine
     inputs: dict[str, DataFrame]
-    scope: dict[str, Cte] = field(default_factory=dict)
 
     def without_sets(self, sql: str, scope: Mapping[str, Cte]) -> str:
         """The text as Spark can run it; `scope` are the definitions around it."""
