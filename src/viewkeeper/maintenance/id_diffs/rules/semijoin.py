@@ -119,9 +119,9 @@ def _ids_compared(view: Subview) -> dict[str, str]:
         mine, theirs = pair
         if mine in right.columns:
             mine, theirs = theirs, mine
-        if of_other_types(left.plan, column(mine), right.plan, column(theirs)):
-            return {}
         if mine not in left.ids or theirs not in right.columns or theirs in found or mine in found.values():
+            return {}
+        if of_other_types(left.plan, column(mine), right.plan, column(theirs)):
             return {}
         found[theirs] = mine
     return found
