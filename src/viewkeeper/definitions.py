@@ -12,6 +12,7 @@ from viewkeeper.catalog import REFRESH_MODES, Catalog, ViewDefinition
 from viewkeeper.draft import Draft, propagated_name
 from viewkeeper.errors import (
     AlreadyExists,
+    AmbiguousColumn,
     DependencyError,
     InvalidChange,
     InvalidOption,
@@ -310,9 +311,20 @@ def _make_relations(work: Workspace, draft: Draft, view: View) -> None:
 def _redefine_dependents(work: Workspace, draft: Draft, name: str) -> None:
     """Views that read a view must still be valid over it; what summarizes it may now be another summary."""
     for dependent in (draft.catalog.views[other] for other in draft.catalog.dependents(name)):
-        compiled(as_written(dependent, draft.catalog), draft.catalog)
+        _must_be_valid(work, draft, as_written(dependent, draft.catalog))
         if name in dependent.above:
             redefine(work, draft, dependent, replace(dependent, hidden=()))
+
+
+def _must_be_valid(work: Workspace, draft: Draft, view: ViewDefinition) -> None:
+    """Refuses what makes a view read columns that are not there; Spark may know names that we do not."""
+    try:
+        compiled(replace(view, columns=()), draft.catalog)
+    except (UnknownColumn, AmbiguousColumn) as problem:
+        try:
+            analysed_columns(work.engine, draft, view.sql)
+        except InvalidSQL:
+            raise problem from None
 
 
 def _must_not_read_itself(catalog: Catalog, name: str, sql: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from zlib import crc32
 
@@ -71,15 +71,20 @@ class _Sample:
 def _checked(work: Workspace, draft: Draft, view: ViewDefinition, share: float) -> Checked | None:
     started = time.perf_counter()
     stored = work.reader.visible(draft.relations[view.name])
-    inputs = rows_read(work, view, draft.relations)
     sample = _sample(view, stored, max(1, round(1 / share)), draft.version)
     if sample is None:
         return None
     work.progress("check", shown(view.name), 0, 1)
     with work.under(view):
-        found = judged(work, view, sample.of(stored), inputs, sample=sample.of)
+        found = judged(
+            work,
+            view,
+            sample.of(stored),
+            lambda: rows_read(work, view, draft.relations),
+            sample=sample.of,
+        )
     if found.verdict == "different":
-        raise _failure(work, draft, view, found, inputs)
+        raise _failure(work, draft, view, found)
     return Checked(shown(view.name), found.verdict, share, time.perf_counter() - started)
 
 
@@ -110,9 +115,8 @@ def _failure(
     draft: Draft,
     view: ViewDefinition,
     found: Verification,
-    inputs: Mapping[str, DataFrame],
 ) -> CheckFailed:
-    file = write_repro(work, draft, view, found, inputs)
+    file = write_repro(work, draft, view, found, rows_read(work, view, draft.relations))
     differ = [f"missing {row}" for row in found.missing[:3]] + [f"extra {row}" for row in found.extra[:3]]
     return CheckFailed(
         f"The refresh of {shown(view.name)} would have given other rows than Spark's answer to its text.",

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from viewkeeper.algebra.inner_names import shown
 from viewkeeper.batches import inputs_seen
 from viewkeeper.catalog import Catalog, ViewDefinition
+from viewkeeper.errors import WrongType
 from viewkeeper.spark.canonical_values import Floats
 from viewkeeper.spark.compare import compare
-from viewkeeper.spark.engine import columns_of
+from viewkeeper.spark.engine import RESULTS, columns_of
 from viewkeeper.spark.session import DataFrame
 from viewkeeper.spark.user_text import answer, is_rewritten
 from viewkeeper.sql.choices import Choices, choices
@@ -73,11 +74,13 @@ def verify(work: Workspace, definition: ViewDefinition, deep: bool = False) -> V
     states = {**entry.relations, **inputs_seen(work.log, view)}
     work.progress("verify", shown(view.name), 0, 1)
     with work.under(view), work.engine.keeping():
-        if deep:
-            at = entry if view.position is None else work.log.entry(view.position)
-            inputs = _by_texts(work, view, entry.catalog, {**states, **at.relations})
-        else:
-            inputs = rows_read(work, view, states)
+        at = entry if view.position is None else work.log.entry(view.position)
+
+        def inputs() -> dict[str, DataFrame]:
+            if deep:
+                return _by_texts(work, view, entry.catalog, {**states, **at.relations})
+            return rows_read(work, view, states)
+
         found = judged(work, view, work.reader.visible(entry.relations[view.name]), inputs, exact=not deep)
     work.progress("verify", shown(view.name), 1, 1)
     return found
@@ -87,7 +90,15 @@ def rows_read(
     work: Workspace, view: ViewDefinition, states: Mapping[str, RelationState]
 ) -> dict[str, DataFrame]:
     """The rows of what a view reads, by the names that its text knows them by."""
-    return {in_text(table): work.reader.visible(states[table]) for table in view.tables}
+    return {in_text(table): _rows(work, states[table]) for table in view.tables}
+
+
+def _rows(work: Workspace, state: RelationState) -> DataFrame:
+    """The rows of a relation; where changes are netted first, as files, which no filter is moved below."""
+    frame = work.reader.visible(state)
+    if not work.engine.is_netting:
+        return frame
+    return work.engine.files(RESULTS, work.engine.write_result(frame), columns_of(frame))
 
 
 def in_text(relation: str) -> str:
@@ -103,7 +114,7 @@ def _by_texts(
     for name in view.tables:
         below = catalog.views.get(name)
         if below is None:
-            found[in_text(name)] = work.reader.visible(tables[name])
+            found[in_text(name)] = _rows(work, tables[name])
         else:
             below = as_written(below, catalog)
             with work.under(below):
@@ -115,21 +126,37 @@ def judged(
     work: Workspace,
     view: ViewDefinition,
     stored: DataFrame,
-    inputs: Mapping[str, DataFrame],
+    inputs: Callable[[], Mapping[str, DataFrame]],
     exact: bool = True,
     sample: Callable[[DataFrame], DataFrame] = lambda frame: frame,
 ) -> Verification:
     """A view's rows against the answer to its text over these inputs; `exact` where the inputs are.
 
-    Where `stored` is a sample of the view, `sample` takes the same one of the answer.
+    Where `stored` is a sample of the view, `sample` takes the same one of the answer. Where a value does not
+    fit an expression of the text, it may be that of a row which is gone: inputs are then netted first.
     """
+    try:
+        return _judged(work, view, stored, inputs(), exact, sample)
+    except WrongType:
+        with work.engine.netting(), work.engine.keeping():
+            return _judged(work, view, stored, inputs(), exact, sample)
+
+
+def _judged(
+    work: Workspace,
+    view: ViewDefinition,
+    stored: DataFrame,
+    inputs: Mapping[str, DataFrame],
+    exact: bool,
+    sample: Callable[[DataFrame], DataFrame],
+) -> Verification:
     wanted = answer(work.engine, view, inputs)
     columns = _other_columns(stored, wanted, names_only=is_rewritten(view))
     if len(stored.columns) != len(wanted.columns):
         return Verification(shown(view.name), columns=columns)
     wanted = sample(wanted)
     open_ones = _open(view)
-    floats = Floats(open_ones.adds_up or not exact, not open_ones.picks_zeros)
+    floats = _floats(open_ones, exact)
     found = compare(work.engine, stored, wanted, floats=floats, unordered=open_ones.lists)
     if not found:
         return Verification(shown(view.name), tolerance=found.tolerance, columns=columns)
@@ -180,7 +207,7 @@ def _are_first_rows(
     first = open_ones.first_rows
     if first is None or first.order is None:
         return False
-    floats = Floats(open_ones.adds_up, not open_ones.picks_zeros)
+    floats = _floats(open_ones)
     order = [f"c{place}" for place in sorted(set(first.order))]
     mine, theirs = (_numbered(frame).selectExpr("1 AS one", *order) for frame in (stored, wanted))
     if compare(work.engine, mine, theirs, floats=floats):
@@ -201,9 +228,14 @@ def _left_open(work: Workspace, open_ones: Choices, stored: DataFrame, wanted: D
         return note if open_ones.columns else ""
     mine, theirs = (_numbered(f).select(*(f"c{n}" for n in fixed)) for f in (stored, wanted))
     lists = [place for place, n in enumerate(fixed) if n in open_ones.lists]
-    floats = Floats(open_ones.adds_up, not open_ones.picks_zeros)
+    floats = _floats(open_ones)
     differ = compare(work.engine, mine, theirs, floats=floats, unordered=lists)
     return "" if differ else note
+
+
+def _floats(open_ones: Choices, exact: bool = True) -> Floats:
+    """How floats are compared, by what the text does with them; `exact`: so are the inputs."""
+    return Floats(open_ones.adds_up or not exact, not open_ones.picks_zeros, open_ones.moments)
 
 
 def _numbered(frame: DataFrame) -> DataFrame:

@@ -26,7 +26,7 @@ VIEWS = {
         (SELECT k, SUM(x) OVER (PARTITION BY k) AS s FROM t) GROUP BY k""",
     "volatility": """WITH returns AS (
             SELECT k, i, LN(ABS(x) + 1) - LN(ABS(LAG(x) OVER (PARTITION BY k ORDER BY i)) + 1) AS r FROM t)
-        SELECT r.k, r.i, u.y, STDDEV(r.r) OVER (PARTITION BY r.k ORDER BY r.i ROWS 3 PRECEDING) AS v
+        SELECT r.k, r.i, u.y, STDDEV(r.r) OVER (PARTITION BY r.k ORDER BY r.i, u.y ROWS 3 PRECEDING) AS v
         FROM returns r JOIN u ON r.k = u.k""",
 }
 

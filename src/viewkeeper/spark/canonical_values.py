@@ -36,10 +36,12 @@ SINGLE_DIGITS = 6
 @dataclass(frozen=True)
 class Floats:
     """How floats are compared: to the last bit or but for rounding, and whether −0.0 is another value than
-    0.0: MIN and MAX give whichever of the two comes first."""
+    0.0: MIN and MAX give whichever of the two comes first. `moments`: they may be variances and the like,
+    which have few digits where values are large and close together."""
 
     rounded: bool = False
     signed_zeros: bool = True
+    moments: bool = False
 
 
 def canonical(value: Expression, kind: DataType, floats: Floats, unordered: bool = False) -> Expression:

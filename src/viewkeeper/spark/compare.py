@@ -24,6 +24,10 @@ from viewkeeper.spark.engine import Engine
 RELATIVE = 1e-9
 """Floats that come from sums are equal if they differ by no more than this share of the larger one."""
 
+MOMENTS = 1e-5
+"""The same for variances, correlations and the like: of values near 10⁹ that differ by tenths, computing with
+doubles leaves five or six digits to Spark's answer, and to ours."""
+
 SINGLE = 3e-7
 """The same for numbers of single precision."""
 
@@ -77,7 +81,9 @@ def compare(
     the right side may have more rows.
     """
     names, fields = left.columns, left.schema.fields
-    close = {f.name: _relative(f.dataType) for f in fields if floats.rounded and has_floats(f.dataType)}
+    close = {
+        f.name: _relative(f.dataType, floats) for f in fields if floats.rounded and has_floats(f.dataType)
+    }
     sides = ((left, 1), (right, -1))
     mine, theirs = (_signed(frame, fields, floats, unordered, sign) for frame, sign in sides)
     keys = [f"k{number}" for number in range(len(names))]
@@ -177,9 +183,10 @@ def _is_nested(kind: DataType) -> bool:
     return not isinstance(kind, (FloatType, DoubleType))
 
 
-def _relative(kind: DataType) -> float:
+def _relative(kind: DataType, floats: Floats) -> float:
     """The relative tolerance of a type: what is rounded to single precision may be a digit of it apart."""
-    return SINGLE if "float" in kind.simpleString() else RELATIVE
+    own = SINGLE if "float" in kind.simpleString() else RELATIVE
+    return max(own, MOMENTS) if floats.moments else own
 
 
 def _unmatched(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 
+from viewkeeper.algebra.schema import Column
 from viewkeeper.catalog import ViewDefinition
 from viewkeeper.datalog.as_sql import rules_query
 from viewkeeper.datalog.parse import parse_program
@@ -97,7 +98,8 @@ class _Text:
 
     def _as_rows(self, members: Sequence[Cte], scope: Mapping[str, Cte]) -> list[Cte]:
         """Definitions of a recursion that just read its rows."""
-        equations = [Equation(cte.name, cte.shown(), _in_scope(cte.body, scope)) for cte in members]
+        names = self._names(members, scope)
+        equations = [Equation(cte.name, names[cte.key], _in_scope(cte.body, scope)) for cte in members]
         found = least_fixpoint(
             self.engine, equations, lambda sql, rows: run(self.engine, sql, {**self.inputs, **rows})
         )
@@ -107,6 +109,20 @@ class _Text:
             self.inputs[name] = found[cte.key]
             defined.append(replace(cte, body=f"SELECT * FROM {name}", recursive=False))
         return defined
+
+    def _names(self, members: Sequence[Cte], scope: Mapping[str, Cte]) -> dict[str, tuple[str, ...]]:
+        """The columns of each definition; Spark is asked what a star stands for, of one after the other."""
+        names = {cte.key: cte.shown() for cte in members}
+        for _ in members:
+            known = {key: own for key, own in names.items() if "*" not in own}
+            frames = {key: self.engine.empty([Column(n, "void") for n in own]) for key, own in known.items()}
+            for cte in (cte for cte in members if cte.key not in known):
+                first = replace(cte, body=cte.first_select)
+                if first.reads(names.keys() - known.keys()):
+                    continue
+                found = run(self.engine, _in_scope(first.body, scope), {**self.inputs, **frames})
+                names[cte.key] = tuple(found.columns)
+        return names
 
 
 def _in_scope(body: str, scope: Mapping[str, Cte]) -> str:

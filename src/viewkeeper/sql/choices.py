@@ -42,6 +42,7 @@ _ADDED_UP = tuple(
     """sum avg mean std var covar corr kurt skew regr product try_sum try_avg histogram_numeric
     aggregate reduce""".split()
 )
+_MOMENTS = ("std", "var", "covar", "corr", "kurt", "skew", "regr")
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,8 @@ class Choices:
     `columns` are the places of the output columns that may have other values, None where all of them, and
     which rows there are. `lists` are arrays whose order is open and nothing else. `first_rows` is set where
     LIMIT at the very end is all that is open. `adds_up`: floats are added up, in an order that is open too.
-    `picks_zeros`: of −0.0 and 0.0, which are equal, either may be picked.
+    `picks_zeros`: of −0.0 and 0.0, which are equal, either may be picked. `moments`: some of these sums are
+    variances and the like, which have fewer digits.
     """
 
     notes: tuple[str, ...] = ()
@@ -69,6 +71,7 @@ class Choices:
     first_rows: FirstRows | None = None
     adds_up: bool = False
     picks_zeros: bool = False
+    moments: bool = False
 
 
 @lru_cache(maxsize=1024)
@@ -78,7 +81,9 @@ def choices(sql: str) -> Choices:
         tree = sqlglot.parse_one(sql, dialect="spark")
     except SqlglotError:
         return Choices(adds_up=True)
-    adds_up = any(call_name(node).startswith(_ADDED_UP) for node in tree.find_all(exp.Func))
+    calls = [call_name(node) for node in tree.find_all(exp.Func)]
+    adds_up = any(name.startswith(_ADDED_UP) for name in calls)
+    moments = any(name.startswith(_MOMENTS) for name in calls)
     adds_up |= any(isinstance(node, exp.With) and bool(node.args.get("recursive")) for node in tree.walk())
     picks = any(isinstance(node, _PICKS) for node in tree.walk())
     open_nodes = [(node, note) for node in tree.walk() if (note := _note(node)) is not None]
@@ -87,9 +92,9 @@ def choices(sql: str) -> Choices:
     others = [node for node, _ in open_nodes if node is not tree]
     if at_the_end:
         first = _first_rows(sql, tree) if not others else None
-        return Choices(notes, None, frozenset(), first, adds_up, picks)
+        return Choices(notes, None, frozenset(), first, adds_up, picks, moments)
     columns, lists = _places(tree, others)
-    return Choices(notes, columns, lists, None, adds_up, picks)
+    return Choices(notes, columns, lists, None, adds_up, picks, moments)
 
 
 def _note(node: exp.Expr) -> str | None:

@@ -43,10 +43,16 @@ class Cte:
         """Its columns: those listed, or the names in the first SELECT of its body."""
         if self.columns:
             return self.columns
+        query = sqlglot.parse_one(self.first_select, dialect="spark")
+        return tuple(query.named_selects) if isinstance(query, exp.Query) else ()
+
+    @property
+    def first_select(self) -> str:
+        """The first SELECT of its body, by which its columns are named."""
         query = sqlglot.parse_one(self.body, dialect="spark")
         while isinstance(query, (exp.SetOperation, exp.Subquery)):
             query = query.this
-        return tuple(query.named_selects) if isinstance(query, exp.Query) else ()
+        return query.sql("spark")
 
     def drops_duplicates(self) -> bool:
         """Whether its body is a UNION, not a UNION ALL, of something."""
