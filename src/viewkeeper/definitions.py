@@ -33,6 +33,7 @@ from viewkeeper.spark.load import loaded_table
 from viewkeeper.spark.maps import has_map_inside
 from viewkeeper.spark.relations import new_relation
 from viewkeeper.sql.splice import tables_read
+from viewkeeper.storage.column_types import check_types
 from viewkeeper.storage.commits import Entry
 from viewkeeper.views import (
     ASKABLE,
@@ -72,6 +73,7 @@ def _checked_schema(schema: TableSchema, catalog: Catalog) -> TableSchema:
     if not schema.columns:
         raise InvalidSQL(f"The table {schema.name} has no columns.", hint="Give it at least one.")
     checked_columns(schema.names, schema.name)
+    check_types(schema.columns, schema.name)
     named, schema = schema, inner_schema(schema)
     own = tuple(_column(schema, name).name for name in schema.key)
     targets = [_target(named, reference, schema, catalog) for reference in named.foreign_keys]
