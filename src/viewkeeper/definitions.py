@@ -291,7 +291,9 @@ def define(work: Workspace, draft: Draft, definition: ViewDefinition) -> None:
 def _analysed(work: Workspace, draft: Draft, definition: ViewDefinition) -> ViewDefinition:
     """The definition with what Spark says about it: its columns, and the types of what it sums up."""
     if not is_beyond_spark(definition, draft.catalog):
-        definition = replace(definition, columns=analysed_columns(work.engine, draft, definition.sql))
+        columns = analysed_columns(work.engine, draft, definition.sql)
+        check_types(columns, definition.name)
+        definition = replace(definition, columns=columns)
         written = compiled(definition, draft.catalog)
         definition = replace(definition, unplanned=other_schema(work.engine, draft, written))
     plan = compiled(definition, draft.catalog).query
