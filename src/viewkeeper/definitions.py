@@ -34,6 +34,7 @@ from viewkeeper.spark.load import loaded_table
 from viewkeeper.spark.maps import has_map_inside
 from viewkeeper.spark.relations import new_relation
 from viewkeeper.sql.splice import tables_read
+from viewkeeper.storage.column_types import check_types
 from viewkeeper.storage.commits import Entry
 from viewkeeper.views import (
     ASKABLE,
@@ -73,6 +74,7 @@ def _checked_schema(schema: TableSchema, catalog: Catalog) -> TableSchema:
     if not schema.columns:
         raise InvalidSQL(f"The table {schema.name} has no columns.", hint="Give it at least one.")
     checked_columns(schema.names, schema.name)
+    check_types(schema.columns, schema.name)
     named, schema = schema, inner_schema(schema)
     own = tuple(_column(schema, name).name for name in schema.key)
     targets = [_target(named, reference, schema, catalog) for reference in named.foreign_keys]
@@ -290,7 +292,9 @@ def define(work: Workspace, draft: Draft, definition: ViewDefinition) -> None:
 def _analysed(work: Workspace, draft: Draft, definition: ViewDefinition) -> ViewDefinition:
     """The definition with what Spark says about it: its columns, and the types of what it sums up."""
     if not is_beyond_spark(definition, draft.catalog):
-        definition = replace(definition, columns=analysed_columns(work.engine, draft, definition.sql))
+        columns = analysed_columns(work.engine, draft, definition.sql)
+        check_types(columns, definition.name)
+        definition = replace(definition, columns=columns)
         written = compiled(definition, draft.catalog)
         definition = replace(definition, unplanned=other_schema(work.engine, draft, written))
     plan = compiled(definition, draft.catalog).query

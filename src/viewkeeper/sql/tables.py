@@ -8,6 +8,7 @@ from viewkeeper.algebra.schema import Column, ForeignKey, TableSchema
 from viewkeeper.errors import InvalidSQL, Unsupported
 from viewkeeper.sql.header import Header, qualified
 from viewkeeper.sql.statements import CreateTable
+from viewkeeper.storage.column_types import not_held
 
 _TYPES = {
     exp.DType.BOOLEAN: "boolean",
@@ -65,6 +66,8 @@ def _column(definition: exp.ColumnDef, key: tuple[str, ...]) -> Column:
     name = definition.name
     if definition.kind is None:
         raise InvalidSQL(f"The column {name} has no type.", columns=(name,))
+    if definition.find(exp.CollateColumnConstraint) or _not_held(definition.kind):
+        raise not_held(name, definition.kind.sql(dialect="databricks") + _collation(definition))
     required = _constraint(definition, exp.NotNullColumnConstraint)
     in_key = name.lower() in {part.lower() for part in key}
     return Column(name, spark_type(definition.kind), nullable=not (required or in_key))
@@ -73,6 +76,23 @@ def _column(definition: exp.ColumnDef, key: tuple[str, ...]) -> Column:
 def _constraint(definition: exp.ColumnDef, kind: type[exp.Expr]) -> bool:
     found = [c.args.get("kind") for c in definition.args.get("constraints") or ()]
     return any(isinstance(c, kind) and not c.args.get("allow_null") for c in found)
+
+
+_NOT_HELD = (exp.DType.TIME, exp.DType.VARIANT, exp.DType.GEOMETRY, exp.DType.GEOGRAPHY, exp.DType.INTERVAL)
+
+
+def _not_held(kind: exp.Expr) -> bool:
+    """Whether a type is, or holds, one that Delta tables cannot hold."""
+    parts = list(kind.find_all(exp.DataType))
+    return any(
+        part.this in _NOT_HELD or isinstance(part.this, exp.Interval) or part.args.get("collate")
+        for part in parts
+    )
+
+
+def _collation(definition: exp.ColumnDef) -> str:
+    found = definition.find(exp.CollateColumnConstraint)
+    return f" COLLATE {found.this.name}" if found else ""
 
 
 def spark_type(kind: exp.Expr) -> str:
