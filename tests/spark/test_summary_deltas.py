@@ -232,7 +232,7 @@ def test_grouping_sets_are_one_view(shop: vk.Warehouse) -> None:
         t.insert("pos", [(4, 2, DAY, None, 5)])
     explained = shop.explain("cube")
     assert (explained.strategy, len(explained.state)) == ("summary-delta", 4)
-    assert any("sd___cube_1" in step.sql for step in explained.steps[1:])
+    assert any("sd____cube_1" in step.sql for step in explained.steps[1:])
     report = shop.refresh("cube", policy="strict")
     assert [entry.strategy for entry in report] == ["summary-delta"]
     assert shop.verify("cube")
