@@ -137,6 +137,12 @@ LITERALS = [
     "TIMESTAMP_NTZ '2020-01-01 00:00:00'",
     "TIMESTAMP '2020-01-01 00:00:00' + INTERVAL '1 02:03:04' DAY TO SECOND",
     "X'1F0a'",
+    "'it''s'",
+    "'a' 'b' \"c\"",
+    '"a""b"',
+    "\"a''b\"",
+    "''''",
+    r"'a\\''b\%'",
     "k * 1e3 + 1L + 1.5BD + 1S + 1Y",
     "k * 1D",
     "k * 1F",
@@ -155,9 +161,14 @@ def test_literals_and_calls_mean_in_a_plan_what_they_mean_in_the_text(warehouse:
     beside = Beside(warehouse, "CREATE TABLE t (k INT, s STRING)")
     values = ", ".join(f"{text} AS v{number}" for number, text in enumerate(LITERALS))
     beside.define({"literals": f"SELECT k, {values} FROM t"}, policy="strict")
-    report = beside.after(r"INSERT INTO t VALUES (1, 'a1'), (2, r'b\d'), (3, 'it\'s'), (4, 'x\ny' 'z')")
+    report = beside.after(
+        r"INSERT INTO t VALUES (1, 'a1'), (2, r'b\d'), (3, 'it\'s'), (4, 'x\ny' 'z'), (5, 'it''s')"
+    )
     assert [entry.strategy for entry in report] == ["counting"]
     beside.after(r"DELETE FROM t WHERE s = r'b\d'", "UPDATE t SET s = to_char(k, '99') WHERE k = 3")
+    beside.after("UPDATE t SET s = 'who''s' WHERE s = 'it''s'", "DELETE FROM t WHERE s IN ('x''y', 'who''s')")
+    merged = "MERGE INTO t USING (SELECT 4 AS n, 'it''s' AS w) AS u ON t.k = u.n WHEN MATCHED THEN UPDATE SET s = u.w"
+    beside.after(merged)
 
 
 SIDES = ("", "LEFT", "RIGHT", "FULL")

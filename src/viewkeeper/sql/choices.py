@@ -20,6 +20,7 @@ from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
 
 from viewkeeper.sql.aggregates import call_name, unwrapped
+from viewkeeper.sql.dialect import ViewkeeperSpark
 from viewkeeper.sql.limits import ordinal
 from viewkeeper.sql.with_text import tokens
 
@@ -78,7 +79,7 @@ class Choices:
 def choices(sql: str) -> Choices:
     """What the text of a query leaves open."""
     try:
-        tree = sqlglot.parse_one(sql, dialect="spark")
+        tree = sqlglot.parse_one(sql, dialect=ViewkeeperSpark)
     except SqlglotError:
         return Choices(adds_up=True)
     calls = [call_name(node) for node in tree.find_all(exp.Func)]

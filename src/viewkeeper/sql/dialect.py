@@ -1,7 +1,8 @@
 """The dialect that users' text is read in: Spark's, with functions kept by name that sqlglot would change.
 
 sqlglot reads `log10(x)` as LOG(10, x), which differs in the last digit, and `to_char(x, f)` so that its
-format is lost. A call that is read under its own name is written as it was.
+format is lost. A call that is read under its own name is written as it was. It also takes the two quotes of
+`'it''s'` for the end of a text and the start of another, where Spark reads one quote.
 """
 
 from __future__ import annotations
@@ -23,5 +24,8 @@ class _Parser(SparkParser):
 
 class ViewkeeperSpark(Spark):  # type: ignore[misc]
     """Spark SQL as users write it."""
+
+    class Tokenizer(Spark.Tokenizer):  # type: ignore[misc]
+        STRING_ESCAPES: ClassVar = [*Spark.Tokenizer.STRING_ESCAPES, *Spark.Tokenizer.QUOTES]
 
     Parser = _Parser

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import sqlglot
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
-from sqlglot.tokens import Tokenizer
 
 from viewkeeper.errors import InvalidName, InvalidSQL
+from viewkeeper.sql.dialect import ViewkeeperSpark
 from viewkeeper.sql.parse import syntax_error
 
 
 def tokens_of(sql: str) -> list[Token]:
-    from sqlglot.dialects import Spark
-
-    tokenizer: Tokenizer = Spark().tokenizer()
     try:
-        return list(tokenizer.tokenize(sql))
+        return list(sqlglot.tokenize(sql, read=ViewkeeperSpark))
     except SqlglotError as error:
         raise syntax_error(sql, error) from None
 

@@ -12,13 +12,14 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from viewkeeper.sql.aggregates import is_aggregate_call
+from viewkeeper.sql.dialect import ViewkeeperSpark
 
 
 @lru_cache(maxsize=1024)
 def key_places(sql: str) -> tuple[int, ...] | None:
     """The places of the columns that depend on the group alone; None where the query is no grouping."""
     try:
-        tree = sqlglot.parse_one(sql, dialect="spark")
+        tree = sqlglot.parse_one(sql, dialect=ViewkeeperSpark)
     except SqlglotError:
         return None
     if not isinstance(tree, exp.Select) or tree.is_star:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import sqlglot
 from sqlglot import Token, TokenType, exp
 
+from viewkeeper.sql.dialect import ViewkeeperSpark
 from viewkeeper.sql.splice import tables_read
 
 _NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
@@ -43,13 +44,13 @@ class Cte:
         """Its columns: those listed, or the names in the first SELECT of its body."""
         if self.columns:
             return self.columns
-        query = sqlglot.parse_one(self.first_select, dialect="spark")
+        query = sqlglot.parse_one(self.first_select, dialect=ViewkeeperSpark)
         return tuple(query.named_selects) if isinstance(query, exp.Query) else ()
 
     @property
     def first_select(self) -> str:
         """The first SELECT of its body, by which its columns are named."""
-        query = sqlglot.parse_one(self.body, dialect="spark")
+        query = sqlglot.parse_one(self.body, dialect=ViewkeeperSpark)
         while isinstance(query, (exp.SetOperation, exp.Subquery)):
             query = query.this
         return query.sql("spark")
@@ -70,7 +71,7 @@ class WithClause:
 
 
 def tokens(sql: str) -> list[Token]:
-    return sqlglot.tokenize(sql, read="spark")
+    return sqlglot.tokenize(sql, read=ViewkeeperSpark)
 
 
 def first_with(sql: str) -> WithClause | None:
