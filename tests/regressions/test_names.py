@@ -161,14 +161,14 @@ def test_literals_and_calls_mean_in_a_plan_what_they_mean_in_the_text(warehouse:
     beside = Beside(warehouse, "CREATE TABLE t (k INT, s STRING)")
     values = ", ".join(f"{text} AS v{number}" for number, text in enumerate(LITERALS))
     beside.define({"literals": f"SELECT k, {values} FROM t"}, policy="strict")
-    report = beside.after(
-        r"INSERT INTO t VALUES (1, 'a1'), (2, r'b\d'), (3, 'it\'s'), (4, 'x\ny' 'z'), (5, 'it''s')"
-    )
+    rows = r"(1, 'a1'), (2, r'b\d'), (3, 'it\'s'), (4, 'x\ny' 'z'), (5, 'it''s')"
+    report = beside.after(f"INSERT INTO t VALUES {rows}")
     assert [entry.strategy for entry in report] == ["counting"]
     beside.after(r"DELETE FROM t WHERE s = r'b\d'", "UPDATE t SET s = to_char(k, '99') WHERE k = 3")
-    beside.after("UPDATE t SET s = 'who''s' WHERE s = 'it''s'", "DELETE FROM t WHERE s IN ('x''y', 'who''s')")
-    merged = "MERGE INTO t USING (SELECT 4 AS n, 'it''s' AS w) AS u ON t.k = u.n WHEN MATCHED THEN UPDATE SET s = u.w"
-    beside.after(merged)
+    beside.after("UPDATE t SET s = 'who''s' WHERE s = 'it''s'", "DELETE FROM t WHERE s IN ('x''y', 'a1')")
+    source = "(SELECT 4 AS n, 'it''s' AS w) AS u"
+    beside.after(f"MERGE INTO t USING {source} ON t.k = u.n WHEN MATCHED THEN UPDATE SET s = u.w")
+    assert {row.k: row.s for row in warehouse.table("t").collect()} == {3: "  3", 4: "it's", 5: "who's"}
 
 
 SIDES = ("", "LEFT", "RIGHT", "FULL")
