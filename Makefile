@@ -35,13 +35,13 @@ test: setup check ## Lint, formatting and types, then the tests (TESTS=tests/sql
 	scripts/test $(TESTS)
 
 docs: $(INSTALLED) ## Write docs/support.md from the strategies' own answers
-	$(BIN)/python -m viewkeeper.planning.support > docs/support.md
+	$(BIN)/python -m tools.support.page > docs/support.md
 
 bench: setup ## Run a benchmark against recomputation (NAME=store)
 	$(BIN)/viewkeeper bench $(NAME)
 
 conformance: setup ## Run conformance cases (CASES=file, LIMIT=n, ONLY=tag, POLICY=full)
-	$(BIN)/python -m viewkeeper.conformance $(CASES) \
+	$(BIN)/python -m tools.conformance $(CASES) \
 		$(if $(LIMIT),--limit $(LIMIT)) $(if $(ONLY),--only $(ONLY)) $(if $(POLICY),--policy $(POLICY))
 
 fuzz: setup ## Look for wrong answers (MINUTES=10, SEED=n, ONE=1 for that scenario alone, AVOID=pattern)

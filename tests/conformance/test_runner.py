@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from viewkeeper.conformance.cases import choose, load, parse
-from viewkeeper.conformance.run import Verdict, run_case
-from viewkeeper.conformance.values import differences, typed
+from tools.conformance.cases import choose, load, parse
+from tools.conformance.run import Verdict, run_case
+from tools.conformance.values import differences, typed
 from viewkeeper.errors import CannotMaintain, UnknownTable
 
 RAW = {

@@ -6,8 +6,8 @@ import pytest
 
 import viewkeeper as vk
 from tests.conformance.location import CASES
-from viewkeeper.conformance.cases import choose, load
-from viewkeeper.conformance.run import Verdict, run_case
+from tools.conformance.cases import choose, load
+from tools.conformance.run import Verdict, run_case
 
 SPREAD = 20
 

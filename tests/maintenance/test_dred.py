@@ -9,6 +9,7 @@ import pytest
 from tests.datalog.interpreter import Bag, Database
 from tests.datalog.programs import TABLES
 from tests.datalog.views import TABLE_COLUMNS, fixpoints, naive
+from tests.reference.redefine import rule_added, rule_dropped, with_rule, without_rule
 from viewkeeper.algebra.relations import Definition, Distinct, Fixpoint, Join, Reference
 from viewkeeper.algebra.walk import nodes
 from viewkeeper.datalog.parse import parse_program
@@ -17,7 +18,6 @@ from viewkeeper.errors import Diverged, NotFound, Unsupported
 from viewkeeper.maintenance.changes import Changes
 from viewkeeper.maintenance.dred import Abandoned, Maintained, maintain
 from viewkeeper.maintenance.evaluator import Derivation, Run
-from viewkeeper.maintenance.redefine import rule_added, rule_dropped, with_rule, without_rule
 from viewkeeper.maintenance.seminaive import evaluate_fixpoint
 from viewkeeper.maintenance.unfold import branches, rules_of
 

@@ -13,6 +13,7 @@ from tests.maintenance.retail import (
     Retail,
     view,
 )
+from tests.reference.accesses import Accesses, accesses, total
 from viewkeeper.algebra.build import restricted_to
 from viewkeeper.algebra.relations import Reference, Scan, State
 from viewkeeper.algebra.walk import scans
@@ -22,7 +23,6 @@ from viewkeeper.maintenance.lattice.cube_view import CubeView
 from viewkeeper.maintenance.lattice.derives import Edge, derives
 from viewkeeper.maintenance.lattice.edge import edge_delta, edge_query
 from viewkeeper.maintenance.lattice.friendly import extended, lattice_friendly
-from viewkeeper.maintenance.summary_delta.accesses import Accesses, accesses, total
 from viewkeeper.maintenance.summary_delta.figures import (
     lattice_plans,
     preaggregation_plans,

@@ -16,6 +16,7 @@ from tests.maintenance.id_diffs.devices import BEFORE, SCHEMAS
 from tests.maintenance.id_diffs.stage import Stage
 from tests.papers.example_database import Example
 from tests.planning.test_support import codes_in
+from tools.support.page import refusals
 from viewkeeper.algebra.relations import Relation
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.datalog.parse import parse_program
@@ -24,7 +25,6 @@ from viewkeeper.delta.summary_delta import summary_columns, summary_delta
 from viewkeeper.maintenance.id_diffs import Apply, Definition, base_table_reads, define
 from viewkeeper.maintenance.irrelevant_updates import relevance
 from viewkeeper.maintenance.program import program
-from viewkeeper.planning.support import refusals
 from viewkeeper.sql.catalog import StaticCatalog
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.render import render_expression

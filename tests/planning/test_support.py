@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from viewkeeper.maintenance.strategy import Strategy
-from viewkeeper.planning.examples import REDEFINED, SECTIONS
-from viewkeeper.planning.support import (
+from tools.support.examples import REDEFINED, SECTIONS
+from tools.support.page import (
     ASKED,
     INSERTED,
     MIXED,
@@ -22,6 +21,7 @@ from viewkeeper.planning.support import (
     refusals,
     view_of,
 )
+from viewkeeper.maintenance.strategy import Strategy
 
 ROOT = Path(__file__).parents[2]
 MAINTENANCE = ROOT / "src" / "viewkeeper" / "maintenance"

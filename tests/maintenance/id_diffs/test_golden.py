@@ -14,6 +14,7 @@ import pytest
 from sqlglot import exp
 
 from tests.maintenance.id_diffs.devices import SCHEMAS, table, v_prime
+from tests.reference.show_ids import show_ids, show_rules
 from viewkeeper.algebra.expressions import Named, column, equal, literal, null_safe_match, same
 from viewkeeper.algebra.relations import (
     Aggregate,
@@ -30,7 +31,6 @@ from viewkeeper.maintenance.id_diffs import Definition, define, show
 from viewkeeper.maintenance.id_diffs.compose import compose
 from viewkeeper.maintenance.id_diffs.instantiate import RuleDag, instantiate
 from viewkeeper.maintenance.id_diffs.minimize import minimize
-from viewkeeper.maintenance.id_diffs.show import show_ids, show_rules
 
 GOLDEN = Path(__file__).parent / "golden"
 UPDATE = os.environ.get("VIEWKEEPER_GOLDEN") == "update"

@@ -1,6 +1,6 @@
 """What each strategy takes: `docs/support.md`, made by asking every strategy about every example.
 
-    python -m viewkeeper.planning.support > docs/support.md
+    python -m tools.support.page > docs/support.md
 
 Nothing of the page is known here. An answer is what `refuse` says of the compiled example, and a reason
 code is listed because some strategy gave it.
@@ -13,13 +13,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from tools.support.examples import CATALOG, REDEFINED, SALES, SECTIONS, TABLES, defined
 from viewkeeper.algebra.relations import Aggregate, TopK, Window
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.algebra.walk import nodes
 from viewkeeper.maintenance.id_diffs.strategy import IdDiffs
 from viewkeeper.maintenance.strategy import Batch, Strategy, TableChange, View
 from viewkeeper.maintenance.top_k import buffer_of
-from viewkeeper.planning.examples import CATALOG, REDEFINED, SALES, SECTIONS, TABLES, defined
 from viewkeeper.planning.planner import STRATEGIES
 from viewkeeper.report import Reason
 from viewkeeper.views import compiled

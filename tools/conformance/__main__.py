@@ -1,4 +1,4 @@
-"""`python -m viewkeeper.conformance`: exit code 0 when no case failed, 1 otherwise."""
+"""`python -m tools.conformance`: exit code 0 when no case failed, 1 otherwise."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from tools.conformance.cases import Case, choose, load
+from tools.conformance.run import Outcome, Verdict, run_case
 from viewkeeper.cli.options import Policy
-from viewkeeper.conformance.cases import Case, choose, load
-from viewkeeper.conformance.run import Outcome, Verdict, run_case
 
 if TYPE_CHECKING:
     from viewkeeper.warehouse import Warehouse

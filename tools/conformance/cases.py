@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from viewkeeper.conformance.values import Row, typed_row
+from tools.conformance.values import Row, typed_row
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from viewkeeper.conformance.cases import Case, Change
-from viewkeeper.conformance.values import Row, differences
+from tools.conformance.cases import Case, Change
+from tools.conformance.values import Row, differences
 from viewkeeper.errors import CannotMaintain, InvalidSQL, ViewkeeperError
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""`docs/support.md`, made by asking every strategy about every example."""
