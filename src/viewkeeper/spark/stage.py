@@ -26,7 +26,7 @@ from viewkeeper.algebra.schema import COUNT, TableSchema
 from viewkeeper.catalog import Catalog
 from viewkeeper.changes import Change
 from viewkeeper.draft import Draft
-from viewkeeper.spark.engine import COLLECTED, Engine
+from viewkeeper.spark.engine import Engine
 from viewkeeper.spark.inputs import fitted, listed_rows, to_frame
 from viewkeeper.spark.maps import comparable, restored
 from viewkeeper.spark.read import Reader
@@ -65,7 +65,8 @@ class Staged:
     def net_on_driver(self) -> pa.Table | None:
         """The net effect, where all rows are on the driver, few, and equal there as in Spark."""
         tables = [part for part in self.parts if isinstance(part, pa.Table)]
-        is_here = len(tables) == len(self.parts) and sum(t.num_rows for t in tables) <= COLLECTED
+        most = self.engine.limits.written_by_driver
+        is_here = len(tables) == len(self.parts) and sum(t.num_rows for t in tables) <= most
         return net_of(tables) if tables and is_here else None
 
     def updates_only(self, columns: Iterable[str] | None) -> None:
