@@ -1,8 +1,9 @@
 """A physical plan: what Spark is told, as a plain value.
 
-It is made of *fragments*, each one query. A later one refers to an earlier one by its name; the last one is the
-result. What Spark cannot know stands beside the queries: which fragment is broadcast or written out first, which
-inputs are read by one task, which joins find both sides there, which filters are IN-lists of known keys. The executor does what is written here, and `explain` prints it.
+It is made of *fragments*, each one query. A later one refers to an earlier one by its name; the last one is
+the result. What Spark cannot know stands beside the queries: which fragment is broadcast or written first,
+which inputs one task reads, which joins find both sides there, which filters are IN-lists of known keys. The
+executor does what is written here, and `explain` prints it.
 """
 
 from __future__ import annotations
