@@ -14,10 +14,10 @@ from viewkeeper.algebra.build import is_empty
 from viewkeeper.algebra.inner_names import inner_column
 from viewkeeper.algebra.relations import Form, Reference, Relation, Scan, State
 from viewkeeper.algebra.schema import Column
-from viewkeeper.algebra.walk import rewrite
+from viewkeeper.algebra.walk import rewrite, scans
 from viewkeeper.draft import Draft
 from viewkeeper.planning.parts import part_of
-from viewkeeper.planning.physical import Input
+from viewkeeper.planning.physical import Input, Physical
 from viewkeeper.planning.physical.plan import Leaf
 from viewkeeper.planning.steps import (
     BESIDE,
@@ -41,7 +41,7 @@ from viewkeeper.spark.id_diffs import run_diffs, take_log
 from viewkeeper.spark.known_inputs import Inputs, opened
 from viewkeeper.spark.layer_frames import Place, cast_to, layer_columns, place
 from viewkeeper.spark.read import Read, Reader, Source, for_users
-from viewkeeper.sql.render import relation_name
+from viewkeeper.sql.render import relation_name, state_name
 from viewkeeper.sql.splice import spliced, tables_read
 from viewkeeper.storage.delta_log import commit_main, main_files
 from viewkeeper.storage.relation import DataFile, IdDiff, Layer, RelationState, layers_between
@@ -108,6 +108,11 @@ class Execution:
         """The DataFrame of a plan with explicit counts."""
         plan = rewrite(plan, self._own_part) if self.held else plan
         return self.inputs(opened(plan, self.source)).run(plan, is_part)
+
+    def physical(self, plan: Relation) -> Physical:
+        """How a plan would be run now; nothing is. What it reads and is not there yet is not known."""
+        known = (scan for scan in scans(plan) if scan.table in self.draft.relations)
+        return self.inputs({state_name(scan): self.source(scan) for scan in known}).physical(plan)
 
     def inputs(self, sources: Mapping[str, Source]) -> Inputs:
         """What is known of stored relations, and of what was computed so far."""

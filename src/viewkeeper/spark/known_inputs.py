@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from viewkeeper.algebra.relations import Filter, Relation, Scan, State
 from viewkeeper.algebra.walk import nodes, scans
-from viewkeeper.planning.physical import Facts, Input, KnownValues, lowered
+from viewkeeper.planning.physical import Facts, Input, KnownValues, Physical, lowered
 from viewkeeper.planning.physical.keys import Keys
 from viewkeeper.planning.physical.plan import Leaf, leaves
 from viewkeeper.spark.engine import Engine
@@ -34,27 +34,27 @@ class Inputs:
     has_values: bool = False
 
     def run(self, plan: Relation, is_part: bool = False, is_look: bool = False) -> DataFrame:
-        """The frame of a plan. `is_look`: whatever it filters by, it asks one relation for known keys."""
+        """The frame of a plan."""
+        stored = {name: source.frame for name, source in self.sources.items()}
+        return self.engine.run(self.physical(plan, is_part, is_look), {**self.frames, **stored})
+
+    def physical(self, plan: Relation, is_part: bool = False, is_look: bool = False) -> Physical:
+        """How a plan is run. `is_look`: whatever it filters by, it asks one relation for known keys."""
         asked = [node for node in nodes(plan) if is_look and isinstance(node, Filter)]
         facts = Facts(self._inputs(plan), self._values(plan), self.engine.limits)
-        stored = {name: source.frame for name, source in self.sources.items()}
-        return self.engine.run(lowered(plan, facts, is_part, asked), {**self.frames, **stored})
+        return lowered(plan, facts, is_part, asked)
 
     def _inputs(self, plan: Relation) -> dict[str, Input]:
-        found = {}
-        for leaf in leaves(plan):
-            name = state_name(leaf)
-            frame = self.sources[name].frame if isinstance(leaf, Scan) else self.frames[name]
-            found[name] = self.engine.input(frame, self._known(leaf))
-        return found
+        return {state_name(leaf): self._input(leaf) for leaf in leaves(plan)}
 
-    def _known(self, leaf: Leaf) -> Input:
-        known = self.known(leaf)
-        if not isinstance(leaf, Scan):
-            return known
-        read = self.sources[state_name(leaf)].rows
-        is_few = leaf.at is State.DELTA and read <= self.engine.limits.hashed
-        return Input(known.rows, read, known.key, is_few=is_few)
+    def _input(self, leaf: Leaf) -> Input:
+        """What is known of an input; of one that is not there yet, what the caller knows."""
+        known, name = self.known(leaf), state_name(leaf)
+        if isinstance(leaf, Scan) and name in self.sources:
+            source = self.sources[name]
+            is_few = leaf.at is State.DELTA and source.rows <= self.engine.limits.hashed
+            return self.engine.input(source.frame, replace(known, read=source.rows, is_few=is_few))
+        return self.engine.input(self.frames[name], known) if name in self.frames else known
 
     def _values(self, plan: Relation) -> KnownValues:
         if not self.has_values or all(self._rows(leaf) is None for leaf in leaves(plan)):
@@ -64,7 +64,8 @@ class Inputs:
     def _rows(self, leaf: Leaf) -> pa.Table | None:
         """The rows of an input that the driver holds."""
         if isinstance(leaf, Scan):
-            frame = self.sources[state_name(leaf)].frame if leaf.at is State.DELTA else None
+            source = self.sources.get(state_name(leaf))
+            frame = source.frame if source is not None and leaf.at is State.DELTA else None
             names = tuple(item.source.name for item in leaf.bound)
         else:
             frame, names = self.frames.get(leaf.name), leaf.columns
