@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,16 @@ def connect_address(spark: SparkSession) -> str:
 @pytest.fixture
 def warehouse(spark: SparkSession, tmp_path: Path) -> vk.Warehouse:
     return vk.open(str(tmp_path / "warehouse"), spark=spark)
+
+
+@pytest.fixture
+def limit(warehouse: vk.Warehouse) -> Callable[..., None]:
+    """Sets limits of the warehouse: what is done in another way from some size on can be seen on few rows."""
+
+    def set_limits(**limits: int) -> None:
+        warehouse._work.engine.limits = replace(warehouse._work.engine.limits, **limits)
+
+    return set_limits
 
 
 @pytest.fixture

@@ -26,7 +26,8 @@ from viewkeeper.algebra.facts import column_type
 from viewkeeper.algebra.relations import Distinct, Join, JoinKind, Project, Reference, Relation, Scan
 from viewkeeper.algebra.walk import scans
 from viewkeeper.delta import delta
-from viewkeeper.planning.known_keys import TYPES, Keys, with_known_keys
+from viewkeeper.planning.physical.in_lists import with_known_keys
+from viewkeeper.planning.physical.keys import TYPES, Keys
 from viewkeeper.spark.few_rows import rows_of
 
 PAIR = ("x", "y")

@@ -29,6 +29,7 @@ from tests.maintenance.id_diffs.views import SCHEMAS, ViewMaker, random_tables, 
 from viewkeeper.algebra.expressions import Named, column, literal, same
 from viewkeeper.algebra.relations import Aggregate, Filter, Project, Relation
 from viewkeeper.algebra.schema import COUNT
+from viewkeeper.limits import LIMITS
 from viewkeeper.maintenance.id_diffs import Caching
 from viewkeeper.maintenance.id_diffs.inline import inlined
 from viewkeeper.maintenance.id_diffs.schemas import BaseTable, base_tables, belongs
@@ -61,7 +62,7 @@ def look(plan: Relation) -> pa.Table:
 
 def told(plan: Relation, rows: dict[str, Held]) -> Held | None:
     """What the driver tells by itself, or with looks at what is stored, which DuckDB answers here."""
-    return picked(plan, rows) or put_together(plan, rows, look)
+    return picked(plan, rows) or put_together(plan, rows, look, LIMITS)
 
 
 def execute(script: Script, tables: Iterable[BaseTable]) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame
 
 import viewkeeper as vk
-from viewkeeper.spark import engine
+from viewkeeper.limits import LIMITS
 from viewkeeper.spark.engine import Engine
 
 COLUMNS = (
@@ -40,7 +41,7 @@ def is_local(frame: DataFrame) -> bool:
 
 
 def test_every_type_means_the_same(
-    warehouse: vk.Warehouse, opened: list[DataFrame], monkeypatch: pytest.MonkeyPatch
+    warehouse: vk.Warehouse, opened: list[DataFrame], limit: Callable[..., None]
 ) -> None:
     warehouse.sql(f"CREATE TABLE t ({COLUMNS})")
     warehouse.create_view("held", "SELECT * FROM t")
@@ -48,7 +49,7 @@ def test_every_type_means_the_same(
     warehouse.sql(f"INSERT INTO t VALUES {CHANGED}")
     warehouse.refresh("held")
     assert [is_local(frame) for frame in opened] == [True]
-    monkeypatch.setattr(engine, "HELD", 0)
+    limit(changes_held=0)
     warehouse.refresh("scanned")
     assert [is_local(frame) for frame in opened] == [True, False]
     both = [sorted(map(repr, warehouse.table(name).collect())) for name in ("held", "scanned", "t")]
@@ -80,7 +81,7 @@ def test_timestamps_and_many_rows_are_read_from_files(
     warehouse.sql("CREATE TABLE many (a INT)")
     warehouse.create_view("w", "SELECT * FROM many")
     with warehouse.transaction() as t:
-        t.insert("many", [(number,) for number in range(engine.HELD + 1)])
+        t.insert("many", [(number,) for number in range(LIMITS.changes_held + 1)])
     warehouse.refresh()
     assert [is_local(frame) for frame in opened] == [False, False]
     assert warehouse.verify("v")

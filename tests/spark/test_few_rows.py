@@ -32,7 +32,7 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.schema import Column
 from viewkeeper.algebra.show import show
-from viewkeeper.spark import few_rows
+from viewkeeper.limits import LIMITS, Limits
 from viewkeeper.spark.few_rows import rows_of
 
 Row = tuple[object, ...]
@@ -74,12 +74,12 @@ class Spark:
 
 
 def found(
-    plan: Relation, rows: dict[str, pa.Table], spark: Spark | None = None
+    plan: Relation, rows: dict[str, pa.Table], spark: Spark | None = None, limits: Limits = LIMITS
 ) -> list[dict[str, object]] | None:
     def held(leaf: Scan | Reference) -> pa.Table | None:
         return rows.get(leaf.name) if isinstance(leaf, Reference) else None
 
-    known = rows_of(plan, held, (spark or Spark()).look)
+    known = rows_of(plan, held, (spark or Spark()).look, limits)
     return None if known is None else known.to_pylist()
 
 
@@ -159,18 +159,17 @@ def test_what_is_left_to_spark_costs_no_look(plan: Relation) -> None:
     assert spark.looks == []
 
 
-def test_many_keys_are_not_written_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(few_rows, "KEYS", 1)
-    spark = Spark([(2, 9)])
-    assert found(chain(step("a", 0), stored(1)), {"a": table([(1, 2), (1, 3)])}, spark) is None
+def test_many_keys_are_not_written_down() -> None:
+    spark, one = Spark([(2, 9)]), Limits(in_list=1)
+    assert found(chain(step("a", 0), stored(1)), {"a": table([(1, 2), (1, 3)])}, spark, one) is None
     assert spark.looks == []
 
 
-def test_joins_of_many_rows_are_left_to_spark(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(few_rows, "JOINED", 3)
+def test_joins_of_many_rows_are_left_to_spark() -> None:
+    three = Limits(driver_join=3)
     rows = {"a": table([(1, 2), (3, 2)]), "b": table([(2, 4), (2, 6)])}
-    assert found(chain(step("a", 0), step("b", 1)), rows) is None
-    assert found(chain(step("a", 0), step("a", 1)), rows) == []
+    assert found(chain(step("a", 0), step("b", 1)), rows, limits=three) is None
+    assert found(chain(step("a", 0), step("a", 1)), rows, limits=three) == []
 
 
 def test_values_that_spark_compares_otherwise_are_left_to_it() -> None:

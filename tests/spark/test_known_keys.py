@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 import viewkeeper as vk
-from viewkeeper.spark import evaluator, few_rows, leaf_frames
 from viewkeeper.spark.engine import Engine
 
 ODD = [
@@ -32,9 +31,9 @@ NUMBERS = [-(2**63), -1, 0, 2**63 - 1, None]
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def asked(monkeypatch: pytest.MonkeyPatch, limit: Callable[..., None]) -> list[str]:
     """Every relation is worth asking; the SQL that did so."""
-    monkeypatch.setattr(leaf_frames, "WORTH_ASKING", 0)
+    limit(worth_in_list=0)
     found: list[str] = []
     text = Engine.text
 
@@ -118,18 +117,18 @@ def test_closures_over_any_nodes(warehouse: vk.Warehouse, kind: str, nodes: list
 
 
 @pytest.mark.parametrize(
-    "limit",
+    "limits",
     [
-        lambda patch: patch.setattr(evaluator, "SMALL", 2),
-        lambda patch: patch.setattr(few_rows, "KEYS", 1),
-        lambda patch: patch.setattr(few_rows, "JOINED", 1),
+        {"round_held": 2},
+        {"in_list": 1},
+        {"driver_join": 1},
     ],
     ids=["many rows near", "many keys", "many rows joined"],
 )
 def test_closures_with_more_than_few_rows(
-    warehouse: vk.Warehouse, monkeypatch: pytest.MonkeyPatch, limit: Callable[[pytest.MonkeyPatch], None]
+    warehouse: vk.Warehouse, limit: Callable[..., None], limits: dict[str, int]
 ) -> None:
-    limit(monkeypatch)
+    limit(**limits)
     changed_in_steps(warehouse, "INT", list(range(6)))
 
 

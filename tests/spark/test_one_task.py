@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame
@@ -10,7 +12,7 @@ import viewkeeper as vk
 from viewkeeper.algebra.expressions import column, equal
 from viewkeeper.algebra.relations import Join, JoinKind, Reference
 from viewkeeper.algebra.schema import Column
-from viewkeeper.spark import engine, read
+from viewkeeper.spark import engine
 from viewkeeper.spark.session import settings
 
 
@@ -42,9 +44,8 @@ def test_what_has_few_rows_is_joined_and_summed_up_without_a_shuffle(changed: vk
     assert sorted(tuple(row) for row in joined.collect()) == [(2, 1), (7, 1)]
 
 
-def test_what_has_many_rows_is_shuffled(changed: vk.Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (engine, read):
-        monkeypatch.setattr(module, "ONE_TASK", 1)
+def test_what_has_many_rows_is_shuffled(changed: vk.Warehouse, limit: Callable[..., None]) -> None:
+    limit(one_task=1)
     sales, least = changed.table("sales"), changed.table("least")
     joined = sales.hint("merge").join(least, "shop").groupBy("q").count()
     assert shuffles(joined) > 0
@@ -86,18 +87,17 @@ def test_small_inputs_are_joined_where_they_are(changed: vk.Warehouse, plans: li
 
 
 def test_large_inputs_are_sent_or_shuffled(
-    changed: vk.Warehouse, plans: list[str], monkeypatch: pytest.MonkeyPatch
+    changed: vk.Warehouse, plans: list[str], limit: Callable[..., None]
 ) -> None:
-    for module in (engine, read):
-        monkeypatch.setattr(module, "ONE_TASK", 0)
+    limit(one_task=0)
     refresh_a_join(changed)
     assert "Exchange" in plans[-1]
 
 
 def test_joins_beyond_what_one_task_can_hold_are_left_to_spark(
-    changed: vk.Warehouse, plans: list[str], monkeypatch: pytest.MonkeyPatch
+    changed: vk.Warehouse, plans: list[str], limit: Callable[..., None]
 ) -> None:
-    monkeypatch.setattr(engine, "IN_PLACE", 1)
+    limit(joins_in_task=1)
     refresh_a_join(changed)
     assert "SortMergeJoin" not in plans[-1]
 

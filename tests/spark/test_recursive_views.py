@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import pytest
 
 import viewkeeper as vk
 from viewkeeper import errors
-from viewkeeper.spark import engine, read
 from viewkeeper.spark.read import Reader, Source
 from viewkeeper.storage.relation import RelationState
 
@@ -85,7 +84,9 @@ def test_closure_through_inserts_and_deletes(graph: vk.Warehouse) -> None:
     changed_step_by_step(graph)
 
 
-def test_a_large_closure_is_looked_up_in_pieces(graph: vk.Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_closure_is_looked_up_in_pieces(
+    graph: vk.Warehouse, monkeypatch: pytest.MonkeyPatch, limit: Callable[..., None]
+) -> None:
     """What is stored, and what layers did to it since, are looked at each by itself."""
     found = []
 
@@ -96,8 +97,7 @@ def test_a_large_closure_is_looked_up_in_pieces(graph: vk.Warehouse, monkeypatch
 
     in_pieces = Reader.pieces
     monkeypatch.setattr(Reader, "pieces", watched)
-    for module in (engine, read):
-        monkeypatch.setattr(module, "ONE_TASK", 0)
+    limit(one_task=0)
     changed_step_by_step(graph)
     assert any(found)
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
 from viewkeeper.algebra.build import is_empty
 from viewkeeper.algebra.relations import Relation
 from viewkeeper.algebra.show import show
-from viewkeeper.delta.share import shared
 from viewkeeper.maintenance.cubes import SummaryDelta, first_aggregation
 from viewkeeper.maintenance.id_diffs import Apply
 from viewkeeper.maintenance.id_diffs.strategy import hidden, hidden_name
@@ -21,6 +20,7 @@ from viewkeeper.maintenance.summary_delta.figures import figures
 from viewkeeper.maintenance.summary_delta.prepare import Batch as Changes
 from viewkeeper.planning.cost import Estimate
 from viewkeeper.planning.phases import phases
+from viewkeeper.planning.physical import Facts, Physical, lowered, shown
 from viewkeeper.planning.planner import RECOMPUTE, Choice
 from viewkeeper.planning.shared_work import SharedWork
 from viewkeeper.planning.steps import (
@@ -34,6 +34,9 @@ from viewkeeper.planning.steps import (
 )
 from viewkeeper.report import Reason
 from viewkeeper.sql.render import render
+
+Lower = Callable[[Relation], Physical]
+"""How a plan would be run."""
 
 FIGURES = "As mumick97 writes it (Figures 2, 3, 6 and 7)"
 
@@ -161,11 +164,13 @@ def explanation(
     last: Mapping[str, Any] | None = None,
     edge: Edge | None = None,
     common: SharedWork | None = None,
+    lower: Lower = lambda plan: lowered(plan, Facts({})),
 ) -> Explanation:
-    """What a refresh of this view would do with these changes, and with what other views go through."""
+    """What a refresh of this view would do with these changes, and with what other views go through; `lower`
+    tells how a plan would be run."""
     common = common or SharedWork({view.name: choice.taken.script})
     script = (*common.parts_of(view.name), *common.scripts[view.name])
-    steps = [explained for step in script for explained in _explained(step)]
+    steps = [explained for step in script for explained in _explained(step, lower)]
     is_summary_delta = isinstance(choice.strategy, SummaryDelta)
     plan = "\n\n".join(f"{s.name} =\n{show(s.query)}" for s in view.strata if s.query is not None)
     return Explanation(
@@ -199,27 +204,29 @@ def _figures(view: View, batch: Batch, edge: Edge | None) -> str:
     return figures(view.summary.cube, changes, edge, first.parent if first is not None else None)
 
 
-def _explained(step: Step) -> list[ExplainedStep]:
+def _explained(step: Step, lower: Lower) -> list[ExplainedStep]:
     match step:
         case Compute():
-            return _sql_steps(f"Compute {step.name} ({step.note})", step.plan)
+            return _sql_steps(f"Compute {step.name} ({step.note})", step.plan, lower)
         case AppendLayer() if is_empty(step.plan):
             return []
         case AppendLayer():
             verb = "Replace groups of" if step.replaces else "Append to"
-            return _sql_steps(f"{verb} {step.relation} ({step.note})", step.plan)
+            return _sql_steps(f"{verb} {step.relation} ({step.note})", step.plan, lower)
         case ReplaceMain():
             title = f"Write {step.relation} anew ({step.note})"
-            return [ExplainedStep(title, step.sql)] if step.plan is None else _sql_steps(title, step.plan)
+            return (
+                [ExplainedStep(title, step.sql)] if step.plan is None else _sql_steps(title, step.plan, lower)
+            )
         case EvaluateFixpoint() | MaintainFixpoint():
             return [ExplainedStep(title, _rounds(plans)) for title, plans in phases(step)]
         case ApplyDiffs():
-            return _diffs(step)
+            return _diffs(step, lower)
         case _:
             assert_never(step)
 
 
-def _diffs(step: ApplyDiffs) -> list[ExplainedStep]:
+def _diffs(step: ApplyDiffs, lower: Lower) -> list[ExplainedStep]:
     """The Δ-script for every base-table diff that may have rows; the logs are steps of their own."""
     found: list[ExplainedStep] = []
     logs = {log for _, log, _ in step.flags}
@@ -228,7 +235,7 @@ def _diffs(step: ApplyDiffs) -> list[ExplainedStep]:
             found.append(ExplainedStep(f"Append {one.diff.name} to {one.target}: {one}", ""))
         elif hidden_name(one.name) not in logs:
             title = f"Compute {one.name}" if one.schema is None else f"Compute {one.name}: {one.schema}"
-            found += _sql_steps(title, hidden(one.executable))
+            found += _sql_steps(title, hidden(one.executable), lower)
     return found
 
 
@@ -236,11 +243,14 @@ def _rounds(plans: Mapping[str, Relation]) -> str:
     return "\n\n".join(f"-- {title}\n{render(plan)}" for title, plan in plans.items())
 
 
-def _sql_steps(title: str, plan: Relation) -> list[ExplainedStep]:
-    """The SQL of a plan; what it uses twice is shown as a step of its own, as it is run."""
-    parts, rest = shared(plan)
-    named = [ExplainedStep(f"Name {part.name}", render(part.plan)) for part in parts]
-    return [*named, ExplainedStep(title, render(rest))]
+def _sql_steps(title: str, plan: Relation, lower: Lower) -> list[ExplainedStep]:
+    """The physical plan of a plan, fragment by fragment, as it is run."""
+    physical = lower(plan)
+    found = []
+    for fragment, (words, sql) in zip(physical.fragments, shown(physical), strict=True):
+        of = f"Name {fragment.name}" if fragment.name else title
+        found.append(ExplainedStep(f"{of}: {words}" if words else of, sql))
+    return found
 
 
 def _indented(text: str) -> str:

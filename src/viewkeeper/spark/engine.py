@@ -7,6 +7,7 @@ import threading
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
@@ -16,12 +17,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
 
 from viewkeeper.algebra.inner_names import inner_column
 from viewkeeper.algebra.relations import Join, Relation
 from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.errors import MissingFile
-from viewkeeper.planning.in_place import hashed, is_in_one_place, met_in_place
+from viewkeeper.planning.physical import LIMITS, Facts, Fragment, Input, Limits, Physical, lowered
 from viewkeeper.spark.arrow import has_plain_types, parquet_bytes, parquet_table
 from viewkeeper.spark.failures import FAILURES, translated
 from viewkeeper.spark.layer_frames import Place, placed, placed_rows
@@ -35,41 +37,17 @@ from viewkeeper.storage.relation import DataFile
 RESULTS = "results"
 """Folder of intermediate results; nothing names them after the refresh."""
 
-SMALL = 200_000
-"""A result of at most this many rows is written as one file."""
 
-ONE_TASK = 120_000
-"""So few rows are read by one task: what follows needs no shuffle, however many operators there are."""
-
-LOOKED_UP = 1_000_000
-"""So many rows are read by one task where a few rows of the driver are looked up in them: to send the few to
-several tasks, and to gather what these find, takes longer."""
-
-ASKED = 4_000_000
-"""So many rows are read by one task where they are asked for few keys: the others are gone at once."""
-
-SOUGHT = 50_000
-"""So many rows of the driver are hashed where they are looked up."""
-
-IN_PLACE = 6
-"""So many joins of one task find their inputs there: each holds memory until the task ends."""
-
-COLLECTED = 30_000
-"""A result of at most this many rows is written by the driver: Spark takes some 0.1 s to write a file."""
-
-OPENED = 500
-"""So many sets of files stay open. Files never change, and to open some takes Spark 10 ms."""
-
-HELD = 1_000
-"""So few changed rows are read once, by the driver, for all views of a refresh."""
+UNKNOWN = Input()
 
 
 class Engine:
     """One Spark session at work for one warehouse."""
 
-    def __init__(self, spark: SparkSession, folder: Folder) -> None:
+    def __init__(self, spark: SparkSession, folder: Folder, limits: Limits = LIMITS) -> None:
         self.spark = spark
         self.folder = folder
+        self.limits = limits
         self.actions = 0
         self._checked: set[str] = set()
         self._lock = threading.RLock()
@@ -83,7 +61,7 @@ class Engine:
         self._in_one_task: WeakKeyDictionary[DataFrame, int] = WeakKeyDictionary()  # joins that are in it
         self._few: WeakSet[DataFrame] = WeakSet()
         self._local: WeakKeyDictionary[DataFrame, pa.Table] = WeakKeyDictionary()
-        self._opened = lru_cache(OPENED)(self._open)
+        self._opened = lru_cache(limits.opened)(self._open)
 
     @contextmanager
     def keeping(self) -> Iterator[None]:
@@ -157,7 +135,7 @@ class Engine:
         """The rows of some files; few are read once while intermediate results are kept, and Spark is handed
         them with every plan that uses them."""
         files = tuple(files)
-        if not self._keeping or not 0 < sum(file.rows for file in files) <= HELD:
+        if not self._keeping or not 0 < sum(file.rows for file in files) <= self.limits.changes_held:
             return self.files(relation, files, columns)
         place = (relation, ddl(columns), *(file.path for file in files))
         with self._lock:
@@ -171,7 +149,7 @@ class Engine:
     ) -> pa.Table | None:
         """The rows of some files on the driver, where they are few and of types that compare there as in
         Spark."""
-        if not 0 < sum(file.rows for file in files) <= HELD:
+        if not 0 < sum(file.rows for file in files) <= self.limits.changes_held:
             return None
         table = self.driver_table(relation, files, columns)
         return table if table is not None and has_plain_equality(table.schema) else None
@@ -235,22 +213,33 @@ class Engine:
         return empty_frame(self.spark, columns)
 
     def plan(self, rel: Relation, frames: Mapping[str, DataFrame], is_part: bool = False) -> DataFrame:
-        """A plan with explicit counts; `frames` holds its leaves by the names that SQL gives them.
+        """A plan with explicit counts; `frames` holds its leaves by the names that SQL gives them."""
+        facts = Facts({name: self.input(frame) for name, frame in frames.items()}, limits=self.limits)
+        return self.run(lowered(rel, facts, is_part), frames)
 
-        What is part of other plans may be in them many times, and is not hashed: a task holds every hash
-        table until it ends, and cannot spill it.
-        """
-        known = self._in_one_task
-        here = {name: known[frame] for name, frame in frames.items() if frame in known}
-        behind = sum(joins * text_of(rel).count(slot(name)) for name, joins in here.items() if joins)
-        met = met_in_place(rel, here)
-        if len(met) + behind > IN_PLACE:
-            met = frozenset()
-        few = frozenset(name for name, frame in frames.items() if frame in self._few and not is_part)
-        frame = self.text(text_of(rel, met, hashed(met, few)), frames)
-        if is_in_one_place(rel, here):
-            known[frame] = len(met) + behind
-        return frame
+    def input(self, frame: DataFrame, known: Input = UNKNOWN) -> Input:
+        """What is known of a frame: what the caller knows, and how it was made."""
+        return replace(known, joins=self._in_one_task.get(frame), is_few=known.is_few or frame in self._few)
+
+    def run(self, physical: Physical, frames: Mapping[str, DataFrame]) -> DataFrame:
+        """The frame of a physical plan; an action for each fragment that is written out."""
+        known = {name: self.in_one(f) if name in physical.one_task else f for name, f in frames.items()}
+        for fragment in physical.fragments:
+            known[fragment.name] = self._fragment(fragment, known)
+        return known[physical.result.name]
+
+    def _fragment(self, fragment: Fragment, frames: Mapping[str, DataFrame]) -> DataFrame:
+        in_place = fragment.merged | fragment.hashed
+        frame = self.text(text_of(fragment.plan, in_place, fragment.hashed), frames)
+        if fragment.joins is not None:
+            self._in_one_task[frame] = fragment.joins
+        if fragment.materialize:
+            frame = self.written_out(frame)
+        return F.broadcast(frame) if fragment.broadcast else frame
+
+    def written_out(self, frame: DataFrame) -> DataFrame:
+        """The rows of a frame from files that hold them until the refresh is done; one action."""
+        return self.files(RESULTS, self.write_result(frame), columns_of(frame))
 
     def text(self, sql: str, frames: Mapping[str, DataFrame]) -> DataFrame:
         """SQL in which `slot(name)` stands for the DataFrame of that name; no view stays behind."""
@@ -276,10 +265,10 @@ class Engine:
         `rows` are about as many as it has, where that is known. It takes a second action where there are
         many more.
         """
-        batch = join("data", uuid.uuid4().hex)
-        if rows is not None and rows <= COLLECTED and has_plain_types(columns_of(frame)):
-            table = self.collected(frame, COLLECTED + 1)
-            if table.num_rows <= COLLECTED:
+        batch, most = join("data", uuid.uuid4().hex), self.limits.written_by_driver
+        if rows is not None and rows <= most and has_plain_types(columns_of(frame)):
+            table = self.collected(frame, most + 1)
+            if table.num_rows <= most:
                 return self._written(placed_rows(table, at), relation, join(batch, "part-0.parquet"))
         return self._written_by_spark(placed(frame, at) if at else frame, relation, batch, rows)
 
@@ -297,7 +286,7 @@ class Engine:
     def _written_by_spark(
         self, frame: DataFrame, relation: str, batch: str, rows: int | None
     ) -> tuple[DataFile, ...]:
-        if rows is not None and rows <= SMALL:
+        if rows is not None and rows <= self.limits.one_file:
             frame = frame.coalesce(1)
         self.count_action()
         with self.settings():
@@ -364,7 +353,7 @@ class Engine:
 
     def sought(self, frame: DataFrame, rows: int) -> DataFrame:
         """The frame, which is hashed where it is looked up if it has few rows."""
-        if rows <= SOUGHT:
+        if rows <= self.limits.hashed:
             self._few.add(frame)
         return frame
 
@@ -373,7 +362,7 @@ class Engine:
 
     def in_one_task(self, frame: DataFrame, rows: int) -> DataFrame:
         """The frame as one partition where it has few rows: joins and aggregates over it need no shuffle."""
-        return self.in_one(frame) if rows <= ONE_TASK else frame
+        return self.in_one(frame) if rows <= self.limits.one_task else frame
 
     def in_one(self, frame: DataFrame) -> DataFrame:
         """The frame as one partition."""

@@ -28,7 +28,7 @@ from viewkeeper.maintenance.strata import references
 from viewkeeper.spark.arrow import driver_type, empty_table
 from viewkeeper.spark.engine import RESULTS, Engine, columns_of
 from viewkeeper.spark.few_rows import rows_of
-from viewkeeper.spark.leaf_frames import looked_up
+from viewkeeper.spark.known_inputs import Inputs
 from viewkeeper.spark.on_driver import came_or_went
 from viewkeeper.spark.read import Source
 from viewkeeper.sql.render import state_name
@@ -36,22 +36,6 @@ from viewkeeper.storage.relation import DataFile
 
 Lowering = Callable[[Relation], Relation]
 """Makes a plan speak of relations as they are stored."""
-
-LARGE = 300_000
-"""Candidates are stored before they are looked up in more rows than this."""
-
-SMALL = 50_000
-"""Results of at most this many rows stay on the driver."""
-
-FETCHED = 500_000
-"""Results of at most this many rows are written by the driver, more by Spark, which evaluates the first of
-them twice."""
-
-GATHERED = 2_000_000
-"""A stored relation of so many rows is not written once more to spare rounds the merging of its layers."""
-
-FILES = 32
-"""A result of more files than this is written anew as one."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +104,8 @@ class SparkEvaluator:
         added, known = self.results[more], self.results.get(name)
         total = added if known is None else known.with_rows(added)
         self.results[name] = total
-        if len(total.files) > FILES or (total.local is not None and total.local.num_rows > SMALL):
+        limits, held = self.engine.limits, total.local.num_rows if total.local is not None else 0
+        if len(total.files) > limits.result_files or held > limits.round_held:
             files = self.engine.write_result(self._rows(name), total.rows)
             self.results[name] = Result(total.columns, files)
 
@@ -149,24 +134,18 @@ class SparkEvaluator:
             sides.append(rows.local.append_column(COUNT, counts))
         return pa.concat_tables(sides)
 
-    def _asked(self, query: _Query) -> DataFrame:
+    def _asked(self, query: _Query, is_look: bool = False) -> DataFrame:
         named = {name: self._rows(name) for name in query.references}
-        few = {name for name in query.references if self._is_few(name)}
         sources = {name: self._leaf(name, scan) for name, scan in query.scans}
-        leaves = looked_up(self.engine, query.plan, sources, few)
-        frame = self.engine.plan(query.plan, {**leaves, **named})
+        frame = Inputs(self.engine, sources, named).run(query.plan, is_look=is_look)
         return frame.selectExpr(*query.casts) if query.casts else frame
-
-    def _is_few(self, name: str) -> bool:
-        result = self.results.get(name)
-        return result is not None and not result.files
 
     def _leaf(self, name: str, scan: Scan) -> Source:
         """A stored relation. One that has pending layers is merged once, for all rounds after the second."""
         if name not in self.gathered:
             self.opened[name] += 1
             source = self.source(scan)
-            if self.opened[name] <= 2 or not source.merged or source.rows > GATHERED:
+            if self.opened[name] <= 2 or not source.merged or source.rows > self.engine.limits.gathered:
                 return source
             files = self.engine.write_result(source.frame, source.rows)
             frame = self.engine.files(RESULTS, files, columns_of(source.frame))
@@ -182,7 +161,7 @@ class SparkEvaluator:
         if own is not None:
             return self._looked_up(name, derivation, own)
         compared = [rel for rel in (derivation.within, *derivation.without) if rel is not None]
-        if sum(self._size(rel) for rel in compared) <= LARGE:
+        if sum(self._size(rel) for rel in compared) <= self.engine.limits.candidates_stored:
             return self._written(name, derivation, "whole", _whole)
         return self._looked_up(name, derivation, self._written(name, derivation, "candidates", _candidates))
 
@@ -199,7 +178,7 @@ class SparkEvaluator:
 
     def _put_together(self, plan: Relation, columns: tuple[Column, ...]) -> Result | None:
         """The rows of a plan over few rows, in the types of the definition that they belong to."""
-        table = rows_of(rewrite(plan, self.in_pieces), self._held_rows, self._look)
+        table = rows_of(rewrite(plan, self.in_pieces), self._held_rows, self._look, self.engine.limits)
         if table is not None and not table.num_rows:
             return Result(columns, local=empty_table(columns))
         if table is None or table.schema.types != [driver_type(column.type) for column in columns]:
@@ -219,11 +198,12 @@ class SparkEvaluator:
     def _look(self, plan: Relation) -> pa.Table | None:
         """The rows of one relation that known keys name; None where they are many, or not read here as by
         Spark."""
-        frame = self._asked(_query(plain(self.prepared(plan)))) if self.looks else None
+        frame = self._asked(_query(plain(self.prepared(plan))), is_look=True) if self.looks else None
         if frame is None or any(driver_type(column.type) is None for column in columns_of(frame)):
             return None
-        table = self.engine.collected(frame, SMALL + 1)
-        self.looks = table.num_rows <= SMALL
+        most = self.engine.limits.round_held
+        table = self.engine.collected(frame, most + 1)
+        self.looks = table.num_rows <= most
         return table if self.looks else None
 
     def _looked_up(self, name: str, derivation: Derivation, candidates: Result) -> Result:
@@ -256,10 +236,11 @@ class SparkEvaluator:
         if frame is None:
             frame = self._asked(query)
         if not self.is_large and all(driver_type(column.type) is not None for column in query.columns):
-            table = self.engine.collected(frame, FETCHED + 1)
-            if table.num_rows <= SMALL:
+            limits = self.engine.limits
+            table = self.engine.collected(frame, limits.round_fetched + 1)
+            if table.num_rows <= limits.round_held:
                 return Result(query.columns, local=table)
-            if table.num_rows <= FETCHED:
+            if table.num_rows <= limits.round_fetched:
                 return Result(query.columns, self.engine.keep_result(table))
             self.is_large = True
         return Result(query.columns, self.engine.write_result(frame))

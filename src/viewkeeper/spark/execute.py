@@ -14,12 +14,11 @@ from viewkeeper.algebra.build import is_empty
 from viewkeeper.algebra.inner_names import inner_column
 from viewkeeper.algebra.relations import Form, Reference, Relation, Scan, State
 from viewkeeper.algebra.schema import Column
-from viewkeeper.algebra.walk import rewrite
-from viewkeeper.delta.share import shared
+from viewkeeper.algebra.walk import rewrite, scans
 from viewkeeper.draft import Draft
-from viewkeeper.planning.cuts import cuts
 from viewkeeper.planning.parts import part_of
-from viewkeeper.planning.sent import Known, sent
+from viewkeeper.planning.physical import Input, Physical
+from viewkeeper.planning.physical.plan import Leaf
 from viewkeeper.planning.steps import (
     BESIDE,
     AppendLayer,
@@ -37,12 +36,12 @@ from viewkeeper.planning.steps import (
 from viewkeeper.spark.arrow import has_plain_types
 from viewkeeper.spark.engine import RESULTS, Engine, columns_of, counted, slot
 from viewkeeper.spark.fixpoint import run_evaluation, run_maintenance
-from viewkeeper.spark.held import HELD, Held, Result
+from viewkeeper.spark.held import Held, Result
 from viewkeeper.spark.id_diffs import run_diffs, take_log
+from viewkeeper.spark.known_inputs import Inputs, opened
 from viewkeeper.spark.layer_frames import Place, cast_to, layer_columns, place
-from viewkeeper.spark.leaf_frames import asking, leaf_frames
 from viewkeeper.spark.read import Read, Reader, Source, for_users
-from viewkeeper.sql.render import relation_name
+from viewkeeper.sql.render import relation_name, state_name
 from viewkeeper.sql.splice import spliced, tables_read
 from viewkeeper.storage.delta_log import commit_main, main_files
 from viewkeeper.storage.relation import DataFile, IdDiff, Layer, RelationState, layers_between
@@ -106,30 +105,24 @@ class Execution:
                 run_diffs(self, step)
 
     def frame(self, plan: Relation, is_part: bool = False) -> DataFrame:
-        """The DataFrame of a plan with explicit counts. What it uses twice is one frame, whose shuffles Spark
-        runs once; caching such frames was measured to cost more (docs/findings.md)."""
-        plan = asking(self, rewrite(plan, self._own_part) if self.held else plan)
-        leaves = leaf_frames(self, plan)
-        prefix = f"__shared__{len(self.frames)}_"
-        small, cut = sent(plan, self._known()), cuts(plan)
-        steps, rest = shared(plan, lambda number: f"{prefix}{number}", small | cut)
-        for step in steps:
-            frame = self.engine.plan(step.plan, {**leaves, **self.frames}, is_part=True)
-            frame = self._written_out(frame) if step.before in cut else frame
-            self.frames[step.name] = F.broadcast(frame) if step.before in small else frame
-        return self.engine.plan(rest, {**leaves, **self.frames}, is_part)
+        """The DataFrame of a plan with explicit counts."""
+        plan = rewrite(plan, self._own_part) if self.held else plan
+        return self.inputs(opened(plan, self.source)).run(plan, is_part)
 
-    def _written_out(self, frame: DataFrame) -> DataFrame:
-        """The rows of a frame from files that hold them until the refresh is done; one action."""
-        return self.engine.files(RESULTS, self.engine.write_result(frame), columns_of(frame))
+    def physical(self, plan: Relation) -> Physical:
+        """How a plan would be run now; nothing is. What it reads and is not there yet is not known."""
+        known = (scan for scan in scans(plan) if scan.table in self.draft.relations)
+        return self.inputs({state_name(scan): self.source(scan) for scan in known}).physical(plan)
 
-    def _known(self) -> Known:
-        """How many rows there are behind the leaves of a plan, and what their keys are."""
-        keys = {
-            name: state.merge.key if state.merge else state.key
-            for name, state in self.draft.relations.items()
-        }
-        return Known(self.rows_behind, keys)
+    def inputs(self, sources: Mapping[str, Source]) -> Inputs:
+        """What is known of stored relations, and of what was computed so far."""
+        return Inputs(self.engine, sources, self.frames, self._known, has_values=True)
+
+    def _known(self, leaf: Leaf) -> Input:
+        """How many rows there are behind a leaf of a plan, and what its key is."""
+        state = self.draft.relations.get(leaf.table) if isinstance(leaf, Scan) else None
+        key = () if state is None else state.merge.key if state.merge else state.key
+        return Input(self.rows_behind(leaf), key=key)
 
     def rows_behind(self, leaf: Scan | Reference) -> float:
         """At most how many rows a leaf has, as far as that is known; a group that layers mention has one row
@@ -179,10 +172,10 @@ class Execution:
     def _hold(self, step: Compute) -> None:
         """Fetches a result; one that the driver cannot hold is written, and its parts are read from there."""
         frame = self.frame(step.plan)
-        columns = columns_of(frame)
-        may_fit = has_plain_types(columns) and (self.expected or 0) <= HELD
-        table = self.engine.collected(frame, HELD + 1) if may_fit else None
-        if table is not None and table.num_rows <= HELD:
+        columns, most = columns_of(frame), self.engine.limits.result_held
+        may_fit = has_plain_types(columns) and (self.expected or 0) <= most
+        table = self.engine.collected(frame, most + 1) if may_fit else None
+        if table is not None and table.num_rows <= most:
             self.held[step.name] = Held(table, columns)
         else:
             self._keep(step, self.engine.write_result(frame), columns)
@@ -270,7 +263,7 @@ class Execution:
             case Form.SIGNED | Form.ROWS:
                 found = reader.rows(state, needed=read.columns)
         is_whole = read.form is not Form.CHANGES and not state.has_pending_deletes
-        rows = found if is_whole else replace(found, frame=self._written_out(found.frame))
+        rows = found if is_whole else replace(found, frame=self.engine.written_out(found.frame))
         return reader.signed(rows, state.names) if read.form is Form.SIGNED else rows
 
     def _state(self, read: Read | Scan) -> RelationState:

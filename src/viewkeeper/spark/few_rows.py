@@ -3,8 +3,8 @@
     N ⋈_y=u P ⋈_v=w C        N and C are on the driver: P is asked for the keys that N has, and joined here
 
 A round of a recursion is about few rows, and an action costs as much for them as for a million. What Spark
-is asked for is a scan of one relation for keys that are known (`planning.known_keys`). Whatever is not a
-choice of columns, a union, a duplicate elimination, a join by equal columns or a sum of whole numbers
+is asked for is a scan of one relation for keys that are known (`planning.physical.in_lists`). Whatever is not
+a choice of columns, a union, a duplicate elimination, a join by equal columns or a sum of whole numbers
 (`few_groups`) is left to Spark, and so are values that are compared here in other ways than there.
 """
 
@@ -34,7 +34,9 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.walk import children
 from viewkeeper.delta.equalities import Equality, column_equalities
-from viewkeeper.planning.known_keys import TYPES, Keys, with_known_keys
+from viewkeeper.limits import LIMITS, Limits
+from viewkeeper.planning.physical.in_lists import with_known_keys
+from viewkeeper.planning.physical.keys import TYPES, Keys
 from viewkeeper.spark.arrow import spark_type
 from viewkeeper.spark.few_groups import grouped, has_plain_groups
 from viewkeeper.spark.scalars import holds
@@ -42,12 +44,6 @@ from viewkeeper.storage.overlay import has_plain_equality
 
 Held = Callable[[Scan | Reference], pa.Table | None]
 Look = Callable[[Relation], pa.Table | None]
-
-KEYS = 2_000
-"""A relation is asked for so many keys at most, by one column."""
-
-JOINED = 200_000
-"""So many rows at most the driver puts together in a join."""
 
 _JOINS = {
     JoinKind.INNER: "inner",
@@ -59,13 +55,13 @@ _JOINS = {
 _TESTED = (exp.Paren, exp.And, exp.Or, exp.Not, exp.Is, exp.Null, exp.LT, exp.GT, exp.NEQ, exp.Literal)
 
 
-def rows_of(plan: Relation, held: Held, look: Look) -> pa.Table | None:
+def rows_of(plan: Relation, held: Held, look: Look, limits: Limits = LIMITS) -> pa.Table | None:
     """The rows of a plan; None where only Spark can tell. No rows may come without their types.
 
     `held` gives the rows of a leaf that the driver has, and `look` those of a plan that scans one relation
     for known keys; Spark is not asked where the rest would be left to it all the same.
     """
-    few = FewRows(held, look if _is_plain(plan) else _unknown)
+    few = FewRows(held, look if _is_plain(plan) else _unknown, limits)
     return few.rows(few.asking(plan))
 
 
@@ -95,25 +91,20 @@ def _unknown(_: Relation) -> pa.Table | None:
     return None
 
 
-def _always(_: Relation) -> bool:
-    return True
-
-
 @dataclass
 class FewRows:
     """What is known of plans, and of the parts that they have in common."""
 
     held: Held
     look: Look = _unknown
-    is_worth_asking: Callable[[Relation], bool] = _always
+    limits: Limits = LIMITS
     _known: dict[Relation, pa.Table | None] = field(default_factory=dict)
     _asked: set[Relation] = field(default_factory=set)
 
     def asking(self, plan: Relation) -> Relation:
-        """The plan, its relations asked for the keys that the driver knows. Where it looks them up itself,
-        it comes to know the keys of a join before it needs them."""
-        through_joins = self.look is _unknown
-        return with_known_keys(plan, self._keys, self._is_large, self._asked, through_joins)
+        """The plan, its relations asked for the keys that the driver knows. What it looks up itself it comes
+        to know before it needs the keys of a join."""
+        return with_known_keys(plan, self.keys, self._is_large, self._asked, through_joins=False)
 
     def rows(self, plan: Relation) -> pa.Table | None:
         if plan not in self._known:
@@ -121,14 +112,14 @@ class FewRows:
         return self._known[plan]
 
     def _is_large(self, rel: Relation) -> bool:
-        return self.is_worth_asking(rel) and self.rows(rel) is None
+        return self.rows(rel) is None
 
-    def _keys(self, rel: Relation, name: str) -> Keys | None:
+    def keys(self, rel: Relation, name: str) -> Keys | None:
         table = self.rows(rel)
         if table is None or not table.num_rows:
             return None
         values, kind = table[name].unique(), spark_type(table[name].type)
-        if kind not in TYPES or len(values) > KEYS:
+        if kind not in TYPES or len(values) > self.limits.in_list:
             return None
         return Keys(tuple(values.drop_null().to_pylist()), kind, values.null_count > 0)
 
@@ -182,7 +173,7 @@ class FewRows:
             return _nothing(join)
         if left is None or right is None:
             return None
-        return _joined(join, left, right)
+        return _joined(join, left, right, self.limits.driver_join)
 
 
 def _is_nothing(table: pa.Table | None) -> bool:
@@ -219,7 +210,7 @@ def _grouped(plan: Aggregate, table: pa.Table | None) -> pa.Table | None:
     return None if table is None else grouped(plan, table)
 
 
-def _joined(join: Join, left: pa.Table, right: pa.Table) -> pa.Table | None:
+def _joined(join: Join, left: pa.Table, right: pa.Table, most: int) -> pa.Table | None:
     by = column_equalities(join.on, left.column_names, right.column_names)
     if join.kind not in _JOINS or not by or len(by) != len(list(conjuncts(join.on))):
         return None
@@ -230,7 +221,7 @@ def _joined(join: Join, left: pa.Table, right: pa.Table) -> pa.Table | None:
     mine, theirs = [one.left.name for one in by], [one.right.name for one in by]
     if len({*mine}) < len(mine) or len({*theirs}) < len(theirs):
         return None  # Arrow takes a column for a key once
-    if join.kind in (JoinKind.INNER, JoinKind.LEFT) and _pairs(left, mine, right, theirs) > JOINED:
+    if join.kind in (JoinKind.INNER, JoinKind.LEFT) and _pairs(left, mine, right, theirs) > most:
         return None
     kind = _JOINS[join.kind]
     found = left.join(right, mine, theirs, join_type=kind, coalesce_keys=False, use_threads=False)

@@ -24,7 +24,7 @@ from viewkeeper.maintenance.seminaive import evaluate_fixpoint, unrolled
 from viewkeeper.maintenance.strategy import bound
 from viewkeeper.planning.steps import EvaluateFixpoint, MaintainFixpoint, delta_name
 from viewkeeper.spark.engine import columns_of
-from viewkeeper.spark.evaluator import SMALL, SparkEvaluator
+from viewkeeper.spark.evaluator import SparkEvaluator
 from viewkeeper.spark.on_driver import few_changes
 from viewkeeper.spark.read import Reader, Source
 from viewkeeper.sql.render import relation_name
@@ -78,7 +78,7 @@ class _Recursion:
     step: EvaluateFixpoint | MaintainFixpoint
 
     def __post_init__(self) -> None:
-        relations = self.execution.draft.relations
+        relations, limits = self.execution.draft.relations, self.execution.engine.limits
         self.computed = self.step.computed if isinstance(self.step, MaintainFixpoint) else frozenset[str]()
         stored = stored_rows(self.step.fixpoint, self.step.relations)
         self.stored = {name: _typed(scan, relations[scan.table].columns) for name, scan in stored.items()}
@@ -93,7 +93,7 @@ class _Recursion:
             self._signed,
             self._held,
             self._base_in_pieces,
-            is_large=isinstance(self.step, EvaluateFixpoint) and self._input_rows() > SMALL,
+            is_large=isinstance(self.step, EvaluateFixpoint) and self._input_rows() > limits.round_held,
         )
         self.run = Run(self.evaluator, self.step.limit, self.execution.progress, self._stored_pieces())
 

@@ -13,9 +13,6 @@ from viewkeeper.algebra.schema import Column
 from viewkeeper.planning.parts import PART, PartOf
 from viewkeeper.spark.layer_frames import Place, placed_rows
 
-HELD = 200_000
-"""So many rows at most the driver holds of a result that several steps share."""
-
 
 @dataclass(frozen=True)
 class Held:

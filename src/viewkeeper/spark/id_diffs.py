@@ -24,10 +24,9 @@ from viewkeeper.planning import steps as planned
 from viewkeeper.side_by_side import workers
 from viewkeeper.spark.engine import RESULTS
 from viewkeeper.spark.engine import columns_of as columns_of_frame
-from viewkeeper.spark.few_rows import JOINED
 from viewkeeper.spark.held import Held
+from viewkeeper.spark.known_inputs import Inputs
 from viewkeeper.spark.layer_frames import cast_to, place
-from viewkeeper.spark.leaf_frames import asking, looked_up
 from viewkeeper.spark.on_driver import few_changes, flags_in, log_of, picked, put_together
 from viewkeeper.spark.read import Source
 from viewkeeper.sql.render import state_name
@@ -40,21 +39,6 @@ if TYPE_CHECKING:
 
 SIDE_BY_SIDE = 2
 """How many diffs are written at the same time: each is a small job."""
-
-
-LARGE = 80
-"""Spark plans a result anew wherever it is used: one with more operators than this is written out first."""
-
-EXPECTED = 50_000
-"""Rows are put together by the driver where about so many at most will be found: changes like to be where
-most rows are, and the driver takes some times as many."""
-
-FITTING = 4_000_000
-"""Of so many stored rows the driver fetches whatever a look finds: to be told where to stop, Spark gathers
-the rows in one task first."""
-
-SCAN = 5
-"""About how many operators stand behind a stored relation and its layers."""
 
 
 def run_diffs(execution: Execution, step: planned.ApplyDiffs) -> None:
@@ -150,7 +134,7 @@ class _Results:
             self.rows[name] = own
             return
         frame, self.operators[name] = self._frame(name, plan)
-        if self.operators[name] > LARGE:
+        if self.operators[name] > engine.limits.diff_operators:
             columns = columns_of_frame(frame)
             files = engine.write_result(frame, self.execution.expected)
             frame, self.operators[name] = engine.files(RESULTS, files, columns), 1
@@ -159,17 +143,18 @@ class _Results:
     def _put_together(self, plan: Relation) -> Held | None:
         """The rows of a plan that looks few rows of the driver up in what is stored, and finds few."""
         stored = sum(self.execution.size(scan) for scan in scans(plan))
-        return put_together(plan, self.rows, self._look) if 0 < stored * self.share <= EXPECTED else None
+        limits = self.execution.engine.limits
+        is_worth = 0 < stored * self.share <= limits.diff_expected
+        return put_together(plan, self.rows, self._look, limits) if is_worth else None
 
     def _look(self, plan: Relation) -> pa.Table | None:
         """The rows of a stored relation that known keys name; None where they are many."""
         narrow, engine = rewrite(plan, _narrowed), self.execution.engine
-        sources = self._sources(narrow)
-        leaves = {name: source.frame for name, source in sources.items()}
-        frame = engine.plan(narrow, {**leaves, **self.execution.frames})
-        fits = sum(source.rows for source in sources.values()) <= FITTING
-        table = engine.fetched(frame) if fits else engine.collected(frame, JOINED + 1)
-        return table if table.num_rows <= JOINED else None
+        sources, most = self._sources(narrow), engine.limits.driver_join
+        frame = Inputs(engine, sources, self.execution.frames).run(narrow)
+        fits = sum(source.rows for source in sources.values()) <= engine.limits.diff_fetched
+        table = engine.fetched(frame) if fits else engine.collected(frame, most + 1)
+        return table if table.num_rows <= most else None
 
     def _frame(self, name: str, plan: Relation) -> tuple[DataFrame, int]:
         parts, rest = shared(rewrite(plan, _narrowed), lambda number: f"__part{number}{name}")
@@ -177,14 +162,8 @@ class _Results:
             self.compute(part.name, part.plan)
         for used in references(rest):
             self.frame(used)
-        asked = asking(self.execution, rest)
-        frame = self.execution.engine.plan(asked, {**self._leaves(asked), **self.execution.frames})
+        frame = self.execution.inputs(self._sources(rest)).run(rest)
         return frame, self._behind(rest)
-
-    def _leaves(self, plan: Relation) -> dict[str, DataFrame]:
-        """The stored relations that a plan reads, in as many tasks as pay."""
-        few = {name for name in references(plan) if name in self.rows}
-        return looked_up(self.execution.engine, plan, self._sources(plan), few)
 
     def _sources(self, plan: Relation) -> dict[str, Source]:
         """The stored relations that a plan reads, each with the columns that it needs of them."""
@@ -199,7 +178,7 @@ class _Results:
     def _behind(self, node: Relation) -> int:
         if isinstance(node, Reference):
             return self.operators.get(node.name, 1)
-        own = SCAN if isinstance(node, Scan) else 1
+        own = self.execution.engine.limits.scan_operators if isinstance(node, Scan) else 1
         return own + sum(self._behind(child) for child in children(node))
 
 

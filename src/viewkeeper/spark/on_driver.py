@@ -34,6 +34,7 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.algebra.walk import rewrite
+from viewkeeper.limits import Limits
 from viewkeeper.maintenance.id_diffs.diffs import pre
 from viewkeeper.maintenance.id_diffs.schemas import IS, WAS, BaseTable
 from viewkeeper.planning.steps import delta_name
@@ -143,7 +144,7 @@ def picked(plan: Relation, rows: Mapping[str, Held]) -> Held | None:
             return None
 
 
-def put_together(plan: Relation, rows: Mapping[str, Held], look: Look) -> Held | None:
+def put_together(plan: Relation, rows: Mapping[str, Held], look: Look, limits: Limits) -> Held | None:
     """The rows of a plan that looks rows of the driver up in what is stored; None where it does more with
     what is found than the driver can, or where too much is found.
 
@@ -152,7 +153,7 @@ def put_together(plan: Relation, rows: Mapping[str, Held], look: Look) -> Held |
     typed, held = _typed(pruned(plan), rows)
     types = [(name, plain_type(typed, name)) for name in typed.columns]
     columns = tuple(Column(name, kind) for name, kind in types if kind and driver_type(kind))
-    table = rows_of(typed, held.get, look) if len(columns) == len(types) else None
+    table = rows_of(typed, held.get, look, limits) if len(columns) == len(types) else None
     if table is None:
         return None
     return Held(table if table.num_rows else empty_table(columns), columns)

@@ -14,7 +14,7 @@ from viewkeeper.algebra.counts import consolidated, weighted
 from viewkeeper.algebra.inner_names import shown
 from viewkeeper.algebra.relations import Distinct, Form, Negate, Reference, Relation, State, UnionAll
 from viewkeeper.algebra.schema import COUNT, Column, is_hidden
-from viewkeeper.spark.engine import ONE_TASK, Engine, counted
+from viewkeeper.spark.engine import Engine, counted
 from viewkeeper.spark.maps import comparable, entry_columns, map_columns, restored
 from viewkeeper.storage import layers as merge
 from viewkeeper.storage.delta_log import main_files
@@ -23,12 +23,6 @@ from viewkeeper.storage.id_layers import DiffRows, by_schema, diff_schema, ident
 from viewkeeper.storage.relation import DataFile, DiffKind, Layer, MergeSpec, RelationState
 
 Ranges = Mapping[str, tuple[Any, Any]]
-
-LAID = 100_000
-"""Layers of so few rows in all are laid over each other by the driver."""
-
-FEW_LAYERS = 4
-"""So many layers are joined one by one; more are added up first, which costs a shuffle of them."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +81,7 @@ class Reader:
         if not state.overlay:
             return main
         layers = self._layers(state, state.overlay, columns)
-        is_small = main.rows + layers.rows <= ONE_TASK
+        is_small = main.rows + layers.rows <= self.engine.limits.one_task
         plan = _keyed_plan(_compared_shape(state), state.merge, [c.name for c in columns], is_small)
         return self._merged(state, plan, {"main": main, "layers": layers})
 
@@ -172,7 +166,8 @@ class Reader:
     def _bag_rows(self, state: RelationState, ranges: Ranges | None) -> Source:
         if not state.has_pending_deletes:
             return self._inserted_rows(state, ranges)
-        is_small = _is_small(state)
+        is_small = state.main_rows + state.overlay_rows <= self.engine.limits.one_task
+        in_turn = not is_small and self._in_turn(state)
         pieces = None if ranges or is_small else self.pieces(state)
         if pieces is not None:
             leaves = _leaf("main", state.names), _leaf("layers", (*state.names, COUNT))
@@ -181,12 +176,12 @@ class Reader:
             layers = Source(self.engine.local(laid, counted(state.columns)), state.overlay_rows)
             return replace(self._merged(state, plan, {"main": main, "layers": layers}), merged=False)
         main = self._main(state, ranges)
-        groups = [(layer,) for layer in state.overlay] if _in_turn(state, is_small) else [state.overlay]
+        groups = [(layer,) for layer in state.overlay] if in_turn else [state.overlay]
         sources = {
             f"layers{number}": self._layers(state, group, counted(state.columns), ranges)
             for number, group in enumerate(groups)
         }
-        plan = _bag_plan(state, [_leaf(name, (*state.names, COUNT)) for name in sources], is_small)
+        plan = _bag_plan(state, [_leaf(name, (*state.names, COUNT)) for name in sources], is_small, in_turn)
         return self._merged(state, plan, {"main": main, **sources})
 
     def pieces(self, state: RelationState) -> tuple[Source, pa.Table] | None:
@@ -197,6 +192,10 @@ class Reader:
         laid = self._laid(state)
         return None if laid is None else (self._main(state, None), laid)
 
+    def _in_turn(self, state: RelationState) -> bool:
+        """Whether a bag's layers are few, and delete whole rows: then each is laid over those before it."""
+        return state.deletes_whole_rows and len(state.overlay) <= self.engine.limits.layers_joined
+
     def _inserted_rows(self, state: RelationState, ranges: Ranges | None) -> Source:
         """A bag whose layers only insert is all of its files, those of main and of layers alike: a row of a
         layer counts once."""
@@ -205,7 +204,7 @@ class Reader:
 
     def _laid(self, state: RelationState) -> pa.Table | None:
         """Layers of few rows that delete whole rows, laid over each other by the driver."""
-        if not state.deletes_whole_rows or state.overlay_rows > LAID:
+        if not state.deletes_whole_rows or state.overlay_rows > self.engine.limits.laid:
             return None
         groups = [layer.files for layer in state.overlay if layer.files]
         return self.engine.laid(state.folder, groups, counted(state.columns), state.key)
@@ -343,21 +342,11 @@ def _replaces_all(layer: Layer) -> bool:
     return all(file.ranges.get(merge.REPLACES, (False, False))[0] for file in layer.files)
 
 
-def _is_small(state: RelationState) -> bool:
-    return state.main_rows + state.overlay_rows <= ONE_TASK
-
-
-def _in_turn(state: RelationState, is_small: bool) -> bool:
-    """Whether a bag's layers are few, and delete whole rows: then each is laid over those before it."""
-    few = len(state.overlay) <= FEW_LAYERS
-    return state.deletes_whole_rows and few and not is_small
-
-
-def _bag_plan(state: RelationState, layers: list[Reference], is_small: bool) -> Relation:
+def _bag_plan(state: RelationState, layers: list[Reference], is_small: bool, in_turn: bool) -> Relation:
     main = _leaf("main", state.names)
     if is_small:
         return merge.bag_whole(main, layers[0])
-    if _in_turn(state, is_small):
+    if in_turn:
         inserts = [not layer.only_deletes for layer in state.overlay]
         return merge.bag_in_turn(main, list(zip(layers, inserts, strict=True)), state.key)
     return merge.merged_bag(main, layers[0], state.key)

@@ -26,7 +26,7 @@ from viewkeeper.algebra.schema import COUNT, TableSchema
 from viewkeeper.catalog import Catalog
 from viewkeeper.changes import Change
 from viewkeeper.draft import Draft
-from viewkeeper.spark.engine import COLLECTED, Engine
+from viewkeeper.spark.engine import Engine
 from viewkeeper.spark.inputs import fitted, listed_rows, to_frame
 from viewkeeper.spark.maps import comparable, restored
 from viewkeeper.spark.read import Reader
@@ -61,11 +61,10 @@ class Staged:
         frames = (spark.createDataFrame(p) if isinstance(p, pa.Table) else p for p in self.parts)
         return reduce(DataFrame.unionByName, frames)
 
-    @property
-    def net_on_driver(self) -> pa.Table | None:
-        """The net effect, where all rows are on the driver, few, and equal there as in Spark."""
+    def net_on_driver(self, most: int) -> pa.Table | None:
+        """The net effect, where all rows are on the driver, at most `most`, and equal there as in Spark."""
         tables = [part for part in self.parts if isinstance(part, pa.Table)]
-        is_here = len(tables) == len(self.parts) and sum(t.num_rows for t in tables) <= COLLECTED
+        is_here = len(tables) == len(self.parts) and sum(t.num_rows for t in tables) <= most
         return net_of(tables) if tables and is_here else None
 
     def updates_only(self, columns: Iterable[str] | None) -> None:
@@ -217,7 +216,7 @@ class Stage:
         return name
 
     def _write(self, staged: Staged) -> tuple[DataFile, ...]:
-        rows = staged.net_on_driver
+        rows = staged.net_on_driver(self.engine.limits.written_by_driver)
         if rows is not None:
             return self.engine.write_table(rows, staged.state.folder)
         net = staged.union(self.engine.spark)

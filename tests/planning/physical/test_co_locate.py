@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from viewkeeper.algebra.counts import plain
-from viewkeeper.algebra.relations import Join, Relation
+from viewkeeper.algebra.relations import Filter, Join, Relation
 from viewkeeper.algebra.schema import Column, TableSchema
-from viewkeeper.planning import in_place
-from viewkeeper.planning.in_place import are_looked_up, hashed, is_in_one_place, met_in_place
+from viewkeeper.algebra.walk import nodes
+from viewkeeper.planning.physical.co_locate import hashed, is_in_one_place, met_in_place, occurrences
+from viewkeeper.planning.physical.gather import are_in_listed, are_looked_up
 from viewkeeper.sql.catalog import StaticCatalog
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.render import render
@@ -68,19 +69,18 @@ def test_equalities_are_needed_and_full_joins_are_left_alone(text: str, is_met: 
 def test_few_rows_that_are_looked_up_in_many_are_hashed() -> None:
     plan = query(FIRST)
     met = met_in_place(plan, {"a", "b"})
-    assert hashed(met, {"b"}) == met
-    assert not hashed(met, {"a"}), "the left input is not what is hashed"
-    assert not hashed(met, {"a", "b"}), "both are few: sorting them costs nothing"
+    assert hashed(met, {"b"}, 2) == met
+    assert not hashed(met, {"a"}, 2), "the left input is not what is hashed"
+    assert not hashed(met, {"a", "b"}, 2), "both are few: sorting them costs nothing"
     text = render(plan, pretty=False, in_place=met, hashed=met)
     assert text.startswith("SELECT /*+ SHUFFLE_HASH(b_2), COALESCE(1) */")
     several = met_in_place(query(SECOND), {"a", "b", "c"})
-    assert len(hashed(several, {"b", "c"})) == 2
+    assert len(hashed(several, {"b", "c"}, 2)) == 2
 
 
-def test_hash_tables_hold_on_to_their_memory_so_that_there_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_place, "HASHED", 1)
+def test_hash_tables_hold_on_to_their_memory_so_that_there_are_few() -> None:
     several = met_in_place(query(SECOND), {"a", "b", "c"})
-    assert not hashed(several, {"b", "c"})
+    assert not hashed(several, {"b", "c"}, 1)
 
 
 @pytest.mark.parametrize(
@@ -99,4 +99,18 @@ def test_hash_tables_hold_on_to_their_memory_so_that_there_are_few(monkeypatch: 
 )
 def test_a_large_relation_meets_few_rows_first(text: str, is_met: bool) -> None:
     """`a` is large; `b` is few rows, and is what must be hashed for it."""
-    assert are_looked_up(query(text), {"a", "b", "c"}, {"b"}, {"a"}) is is_met
+    assert are_looked_up(query(text), {"a", "b", "c"}, {"b"}, {"a"}, 2) is is_met
+
+
+def test_an_in_list_of_the_user_is_no_list_of_known_keys() -> None:
+    """Both look alike; only the second leaves few rows of `a`."""
+    plan = query("SELECT a.av, b.bv FROM (SELECT * FROM a WHERE av IN (1, 2)) a JOIN b ON a.k = b.k")
+    lists = [node for node in nodes(plan) if isinstance(node, Filter)]
+    assert lists
+    assert not are_in_listed(plan, {"a"}, frozenset())
+    assert are_in_listed(plan, {"a"}, frozenset(lists))
+
+
+def test_an_input_is_counted_as_often_as_the_query_has_it() -> None:
+    twice = query("SELECT av FROM a UNION ALL SELECT av FROM a UNION ALL SELECT bv FROM b")
+    assert occurrences(twice) == {"a": 2, "b": 1}

@@ -1,4 +1,4 @@
-"""Which joins find both inputs in one place.
+"""Joins whose two sides are in one task are made there.
 
 A few thousand rows are read by one task. Where both inputs of a join are, Spark would still send one to the
 other, by a job of its own that takes longer than the join. Told to sort both where they are and merge them,
@@ -14,15 +14,13 @@ Values may be compared by any condition beside the equalities. Right and full ou
 
 from __future__ import annotations
 
-from collections.abc import Container
-
-from sqlglot import exp
+from collections import Counter
+from collections.abc import Container, Mapping
+from dataclasses import replace
 
 from viewkeeper.algebra.relations import (
-    Filter,
     Join,
     JoinKind,
-    Project,
     Reference,
     Relation,
     Scan,
@@ -30,12 +28,45 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.walk import children, nodes
 from viewkeeper.delta.equalities import equalities
+from viewkeeper.limits import Limits
+from viewkeeper.planning.physical.plan import Facts, Fragment, Physical
 from viewkeeper.sql.render import state_name
 
-HASHED = 2
-"""So many hash tables at most are in one plan."""
-
 _KINDS = (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
+
+
+def co_locate(physical: Physical, facts: Facts) -> Physical:
+    """The plan, its fragments told which joins are made where both sides are."""
+    here = {name: one.joins for name, one in facts.inputs.items() if one.joins is not None}
+    here |= {name: here.get(name, 0) for name in physical.one_task}
+    few = {name for name, one in facts.inputs.items() if one.is_few}
+    done = []
+    for fragment in physical.fragments:
+        done.append(_placed(fragment, here, few, facts.limits))
+        if done[-1].joins is not None and not (fragment.broadcast or fragment.materialize):
+            here[fragment.name] = done[-1].joins
+    return replace(physical, fragments=tuple(done))
+
+
+def _placed(fragment: Fragment, here: Mapping[str, int], few: Container[str], limits: Limits) -> Fragment:
+    """What is part of other plans may be in them many times, and is sorted, not hashed."""
+    plan = fragment.plan
+    behind = sum(times * here[name] for name, times in occurrences(plan).items() if name in here)
+    met = met_in_place(plan, here)
+    if len(met) + behind > limits.joins_in_task:
+        met = frozenset()
+    by_hash = frozenset() if fragment.is_part else hashed(met, few, limits.hash_tables)
+    joins = len(met) + behind if is_in_one_place(plan, here) else None
+    return replace(fragment, merged=met - by_hash, hashed=by_hash, joins=joins)
+
+
+def occurrences(plan: Relation) -> Counter[str]:
+    """How often each input stands in the query of a plan: a node with two parents is written twice."""
+    found: dict[Relation, Counter[str]] = {}
+    for node in nodes(plan):
+        below = sum((found[child] for child in children(node)), Counter())
+        found[node] = Counter({state_name(node): 1}) if isinstance(node, Scan | Reference) else below
+    return found[plan]
 
 
 def is_in_one_place(plan: Relation, leaves: Container[str]) -> bool:
@@ -52,48 +83,11 @@ def met_in_place(plan: Relation, leaves: Container[str]) -> frozenset[Join]:
     )
 
 
-def hashed(joins: frozenset[Join], few: Container[str]) -> frozenset[Join]:
-    """Of joins that are met in place, those that look up few rows, their right input, in many."""
+def hashed(joins: frozenset[Join], few: Container[str], most: int) -> frozenset[Join]:
+    """Of joins that are met in place, those that look up few rows, their right input, in many; none where
+    these would be more than `most` hash tables."""
     lookups = [j for j in joins if _is_made_of(j.right, few) and not _is_made_of(j.left, few)]
-    return frozenset(lookups if len(lookups) <= HASHED else ())
-
-
-def are_looked_up(plan: Relation, leaves: Container[str], few: Container[str], large: Container[str]) -> bool:
-    """Whether, were all `leaves` in one task, every `large` one would meet few rows that are hashed, before
-    any join would sort it."""
-    lookups = hashed(met_in_place(plan, leaves), few)
-    if not is_in_one_place(plan, leaves) or not lookups:
-        return False
-
-    def is_sorted(node: Relation) -> bool:
-        """Whether rows of a large leaf reach the node as they are."""
-        if node in lookups:
-            return False
-        if isinstance(node, Scan | Reference):
-            return state_name(node) in large
-        return any(is_sorted(child) for child in children(node))
-
-    joins = (node for node in nodes(plan) if isinstance(node, Join) and node not in lookups)
-    return not any(is_sorted(child) for join in joins for child in children(join))
-
-
-def are_asked(plan: Relation, large: Container[str]) -> bool:
-    """Whether of every `large` leaf only rows that some keys name are more than chosen from."""
-
-    def is_whole(node: Relation) -> bool:
-        """Whether a large leaf reaches the node with rows that nobody asked for."""
-        match node:
-            case Filter() if node.condition.find(exp.In):
-                return False
-            case Filter() | Project():
-                return is_whole(node.child)
-            case Scan() | Reference():
-                return state_name(node) in large
-            case _:
-                return False
-
-    done = (node for node in nodes(plan) if not isinstance(node, Filter | Project))
-    return not any(is_whole(child) for node in done for child in children(node))
+    return frozenset(lookups if len(lookups) <= most else ())
 
 
 def _is_made_of(plan: Relation, leaves: Container[str]) -> bool:

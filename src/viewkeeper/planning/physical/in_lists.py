@@ -32,31 +32,29 @@ from viewkeeper.algebra.facts import column_type
 from viewkeeper.algebra.relations import Distinct, Filter, Join, JoinKind, Project, Relation, UnionAll
 from viewkeeper.algebra.walk import nodes, rewrite
 from viewkeeper.delta.equalities import Equality, column_equalities
-
-Value = int | str | date
-
-NUMBERS = frozenset({"tinyint", "smallint", "int", "bigint"})
-TYPES = NUMBERS | {"string", "date"}
-"""Types whose values can be written down exactly."""
-
-
-@dataclass(frozen=True)
-class Keys:
-    """All values that a column has, each once; `type` is the type of the column."""
-
-    values: tuple[Value, ...]
-    type: str
-    has_null: bool = False
-
-    def __post_init__(self) -> None:
-        assert self.type in TYPES
-
+from viewkeeper.planning.physical.keys import NUMBERS, Keys, Value
+from viewkeeper.planning.physical.plan import Facts, Physical, leaves
 
 Known = Callable[[Relation, str], Keys | None]
 """The keys in a column of a relation, where they are known and few."""
 
 IsLarge = Callable[[Relation], bool]
 """Whether it is worth asking a relation for keys."""
+
+
+def in_lists(physical: Physical, facts: Facts) -> Physical:
+    """The plan, its large inputs asked for the keys of what the driver knows."""
+    plan, values = physical.result.plan, facts.values
+    if max(map(facts.rows, leaves(plan)), default=0) <= facts.limits.worth_in_list or not values.any:
+        return physical
+
+    def is_large(rel: Relation) -> bool:
+        rows = sum(map(facts.rows, leaves(rel)))
+        return rows > facts.limits.worth_in_list and not values.knows(rel)
+
+    asked = set(physical.in_lists)
+    asking = with_known_keys(plan, values.keys, is_large, asked, through_joins=True)
+    return replace(physical.with_result(asking), in_lists=frozenset(asked))
 
 
 def with_known_keys(

@@ -1,9 +1,9 @@
-"""Which inputs of joins are sent to the other side.
+"""Small results are broadcast to the large inputs that they are joined with.
 
 Spark takes a join to be as large as the product of its inputs. So a change that has met one table seems large
 to it, and the next table, which is large, is shuffled to meet it. Here the change is known to be small:
 
-    (Δ ⋈ part) ⋈ lineitem        Δ ⋈ part is sent to every part of lineitem, which stays where it is
+    (Δ ⋈ part) ⋈ lineitem        Δ ⋈ part is broadcast; lineitem stays where it is
 
 Nothing is guessed: a join by a key of one side has at most the rows of the other, and any other join may
 have all pairs. Where an input is just read, Spark knows its size itself.
@@ -11,8 +11,8 @@ have all pairs. Where an input is just read, Spark knows its size itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from math import inf
 
 from viewkeeper.algebra.relations import (
@@ -38,26 +38,44 @@ from viewkeeper.algebra.walk import nodes
 from viewkeeper.delta.equalities import column_pairs
 from viewkeeper.delta.keys import sources
 from viewkeeper.delta.share import is_cheap
+from viewkeeper.planning.physical.plan import Facts, Physical, leaves
 
-FEW = 50_000
-"""An input of at most this many rows is sent."""
 
-MANY = 200_000
-"""To one that reads at least this many from somewhere; others Spark may shuffle as it likes."""
+def broadcast(physical: Physical, facts: Facts) -> Physical:
+    """The plan, in which inputs of inner joins that are few, and meet many, are broadcast."""
+    return replace(physical, broadcast=small_sides(physical.result.plan, facts))
+
+
+def small_sides(plan: Relation, facts: Facts) -> frozenset[Relation]:
+    """The inputs of inner joins that are few, and meet many."""
+    joins = [node for node in nodes(plan) if isinstance(node, Join) and node.kind is JoinKind.INNER]
+    pairs = [pair for join in joins for pair in ((join.left, join.right), (join.right, join.left))]
+    limits, bound = facts.limits, _Bound(facts)
+    return frozenset(
+        few
+        for few, other in pairs
+        if not is_cheap(few)
+        and bound.most(few) <= limits.broadcast
+        and _largest(other, facts) >= limits.broadcast_to
+    )
+
+
+def _largest(rel: Relation, facts: Facts) -> float:
+    """The rows of the largest relation that is read."""
+    return max((facts.rows(leaf) for leaf in leaves(rel)), default=0)
 
 
 @dataclass(frozen=True)
-class Known:
-    """The rows behind the leaves of a plan, and the keys of stored relations."""
+class _Bound:
+    """How many rows a plan has at most."""
 
-    rows: Callable[[Scan | Reference], float]
-    keys: Mapping[str, tuple[str, ...]]
+    facts: Facts
 
     def most(self, rel: Relation) -> float:
         """At most how many rows a relation has."""
         match rel:
             case Scan() | Reference():
-                return self.rows(rel)
+                return self.facts.rows(rel)
             case Values():
                 return len(rel.rows)
             case Filter() | Project() | Aggregate() | Distinct() | Consolidate():
@@ -88,7 +106,7 @@ class Known:
         match rel:
             case Scan() if rel.at is not State.DELTA:
                 stored = {item.source.name for item in rel.bound if item.name in known}
-                key = self.keys.get(rel.table, ())
+                key = self.facts.input(rel).key
                 return bool(key) and stored.issuperset(key)
             case Filter():
                 return self._is_unique(rel.child, known)
@@ -101,19 +119,3 @@ class Known:
                 return known.issuperset(rel.columns)
             case _:
                 return False
-
-
-def sent(plan: Relation, known: Known) -> frozenset[Relation]:
-    """The inputs of inner joins that are few, and meet many."""
-    joins = [node for node in nodes(plan) if isinstance(node, Join) and node.kind is JoinKind.INNER]
-    pairs = [pair for join in joins for pair in ((join.left, join.right), (join.right, join.left))]
-    return frozenset(
-        few
-        for few, other in pairs
-        if not is_cheap(few) and known.most(few) <= FEW and _largest(other, known) >= MANY
-    )
-
-
-def _largest(rel: Relation, known: Known) -> float:
-    """The rows of the largest relation that is read."""
-    return max((known.rows(leaf) for leaf in nodes(rel) if isinstance(leaf, Scan | Reference)), default=0)

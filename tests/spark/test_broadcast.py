@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from pyspark.sql import DataFrame
 
 import viewkeeper as vk
-from viewkeeper.planning import sent
+from viewkeeper.algebra.relations import Relation
 from viewkeeper.spark.execute import Execution
 
 NEVER = "spark.sql.autoBroadcastJoinThreshold"
@@ -41,7 +41,7 @@ def broadcasts(shop: vk.Warehouse, monkeypatch: pytest.MonkeyPatch) -> int:
     plans: list[str] = []
     frame = Execution.frame
 
-    def noted(self: Execution, plan: sent.Relation, is_part: bool = False) -> DataFrame:
+    def noted(self: Execution, plan: Relation, is_part: bool = False) -> DataFrame:
         made = frame(self, plan, is_part)
         plans.append(made._jdf.queryExecution().executedPlan().toString())
         return made
@@ -57,8 +57,10 @@ def broadcasts(shop: vk.Warehouse, monkeypatch: pytest.MonkeyPatch) -> int:
     return sum(text.count("BroadcastHashJoin") for text in plans)
 
 
-def test_many_rows_stay_where_they_are(shop: vk.Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sent, "MANY", 200)
+def test_many_rows_stay_where_they_are(
+    shop: vk.Warehouse, monkeypatch: pytest.MonkeyPatch, limit: Callable[..., None]
+) -> None:
+    limit(broadcast_to=200)
     assert broadcasts(shop, monkeypatch) > 0
 
 

@@ -1,0 +1,61 @@
+"""From a plan to a physical plan, by passes that anyone can read.
+
+    in_lists      large inputs are asked for keys that are known
+    gather        inputs of few rows, or of which few rows are wanted, are read by one task
+    broadcast     small results are sent to the inputs of large joins
+    materialize   chains of unions are cut
+    share         what is used twice, sent or cut is a fragment of its own
+    co_locate     joins whose sides are in one task are made there
+
+A pass takes a physical plan and what is known of its inputs, and gives another one of the same meaning. The
+plan is checked after each. Every plan goes through all of them, whoever asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from viewkeeper.algebra.relations import Relation
+from viewkeeper.limits import LIMITS, Limits
+from viewkeeper.planning.physical.broadcast import broadcast
+from viewkeeper.planning.physical.co_locate import co_locate
+from viewkeeper.planning.physical.gather import gather
+from viewkeeper.planning.physical.in_lists import in_lists
+from viewkeeper.planning.physical.materialize import materialize
+from viewkeeper.planning.physical.plan import (
+    Facts,
+    Fragment,
+    Input,
+    KnownValues,
+    Pass,
+    Physical,
+    check,
+    shown,
+)
+from viewkeeper.planning.physical.share import share
+
+__all__ = [
+    "LIMITS",
+    "PASSES",
+    "Facts",
+    "Fragment",
+    "Input",
+    "KnownValues",
+    "Limits",
+    "Physical",
+    "lowered",
+    "shown",
+]
+
+PASSES: tuple[Pass, ...] = (in_lists, gather, broadcast, materialize, share, co_locate)
+
+
+def lowered(plan: Relation, facts: Facts, is_part: bool = False, asked: Iterable[Relation] = ()) -> Physical:
+    """The physical plan of a plan with explicit counts.
+
+    `is_part`: its result is part of other plans. `asked` are filters of it that are IN-lists already.
+    """
+    physical = Physical((Fragment("", plan, is_part),), in_lists=frozenset(asked))
+    for one in PASSES:
+        physical = check(one(physical, facts), plan.columns)
+    return physical
