@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from viewkeeper.algebra.inner_names import inner_column
 from viewkeeper.algebra.relations import Join, Relation
 from viewkeeper.algebra.schema import COUNT, Column
+from viewkeeper.algebra.zeros import with_signs
 from viewkeeper.errors import MissingFile
 from viewkeeper.planning.in_place import hashed, is_in_one_place, met_in_place
 from viewkeeper.spark.arrow import has_plain_types, parquet_bytes, parquet_table
@@ -240,6 +241,11 @@ class Engine:
         What is part of other plans may be in them many times, and is not hashed: a task holds every hash
         table until it ends, and cannot spill it.
         """
+        rel = with_signs(
+            rel,
+            lambda leaf: _types(frames[state_name(leaf)]),
+            lambda node: _types(self.text(text_of(node), frames)),
+        )
         known = self._in_one_task
         here = {name: known[frame] for name, frame in frames.items() if frame in known}
         behind = sum(joins * text_of(rel).count(slot(name)) for name, joins in here.items() if joins)
@@ -411,6 +417,10 @@ def counted(columns: Sequence[Column]) -> tuple[Column, ...]:
 def columns_of(frame: DataFrame) -> tuple[Column, ...]:
     fields = frame.schema.fields
     return tuple(Column(f.name, f.dataType.simpleString(), f.nullable) for f in fields)
+
+
+def _types(frame: DataFrame) -> dict[str, str]:
+    return {column.name: column.type for column in columns_of(frame)}
 
 
 @lru_cache(maxsize=1024)
