@@ -62,6 +62,8 @@ def test_rows_are_added_up_by_the_signs_of_their_zeros() -> None:
     copies = Counter({("1", "-0.0"): 2, ("1", "0.0"): 1, ("3", "nan"): 2})
     assert rows(told(plain(BAG))) == copies
     assert sum(rows(told(plain(Distinct(BAG)))).values()) == 2
+    assert rows(told(plain(Distinct(BAG, exact=True)))) == Counter(copies.keys())
+    assert rows(told(Distinct(Reference("t", ("k", "x")), exact=True))) == Counter([*copies, ("2", "-0.0")])
 
 
 def scan(kind: str) -> Scan:

@@ -144,7 +144,7 @@ def plain(rel: Relation) -> Relation:
         case Affected():
             return _plain_affected(rel)
         case Distinct() if is_counted(rel.child):
-            return _presence(rel.child)
+            return _presence(rel.child, rel.exact)
         case Join(kind=JoinKind.SEMI | JoinKind.ANTI):
             return Join(plain(rel.left), *_looked_for(rel))
         case _:

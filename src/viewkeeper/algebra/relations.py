@@ -249,7 +249,10 @@ class Aggregate(Node):
 
 @dataclass(frozen=True, eq=False)
 class Distinct(Node):
+    """The set of rows; `exact`: of rows as they are, −0.0 being another than 0.0."""
+
     child: Relation
+    exact: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:  # type: ignore[override]

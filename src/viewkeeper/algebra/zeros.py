@@ -1,8 +1,8 @@
 """Rows that differ in nothing but the sign of a zero.
 
 SQL finds −0.0 and 0.0 equal, and GROUP BY shows both as 0.0. A row that is stored, or passes through a view,
-is what it shows: where signed rows are added up, these are two rows. Plans say so (`Aggregate.exact`,
-`differs`) before the types of their columns are known; whoever runs them knows, and has signs told.
+is what it shows: where signed rows are added up, these are two rows. Plans say so (`exact`, `differs`) before
+the types of their columns are known; whoever runs them knows, and has signs told.
 
     γ_x, sum(c)             →   γ_x, sign(x), any_value(x), sum(c)
     x IS DISTINCT FROM y    →   x IS DISTINCT FROM y OR sign(x) IS DISTINCT FROM sign(y)
@@ -22,7 +22,7 @@ from typing import assert_never
 from sqlglot import exp
 
 from viewkeeper.algebra.build import restricted_to
-from viewkeeper.algebra.expressions import Named, Scalar, and_, equal, literal, or_
+from viewkeeper.algebra.expressions import Named, Scalar, and_, equal, literal, or_, same
 from viewkeeper.algebra.relations import (
     Affected,
     Aggregate,
@@ -110,6 +110,10 @@ def with_signs(rel: Relation, leaf: Leaf, ask: Ask) -> Relation:
             case Aggregate(exact=True):
                 floats = known.floats(node, node.key_names)
                 return _told_apart(node, floats) if floats else node
+            case Distinct(exact=True):
+                floats = known.floats(node, node.columns)
+                groups = Aggregate(node.child, same(node.columns), ())
+                return _told_apart(groups, floats) if floats else node
             case Filter() if _tests(node.condition):
                 return Filter(node.child, _exactly(node.condition, node.child, known))
             case Project() if any(_tests(item.expr) for item in node.outputs):
@@ -129,7 +133,7 @@ def _is_exact(rel: Relation) -> bool:
 
 def _asks(node: Relation) -> bool:
     match node:
-        case Aggregate():
+        case Aggregate() | Distinct():
             return node.exact
         case Filter():
             return bool(_tests(node.condition))
