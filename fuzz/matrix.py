@@ -26,7 +26,7 @@ from fuzz.oracle import session_of, show_tables
 from fuzz.run import Player
 from fuzz.schemas import Column, Row, Table
 from fuzz.session import started
-from fuzz.values import KINDS, Kind
+from fuzz.values import KINDS, Kind, as_compared
 
 OPERATORS = {
     "passed through": "SELECT k, v FROM m",
@@ -67,22 +67,23 @@ def case_of(kind: Kind) -> Case:
     n = Table("n", (column, Column("w", "int")))
     p = Table("p", (Column("v", kind.type, (), False), Column("w", "int")), ("v",))
     tables = (m, n, p) if kind.can_be_key else (m, n)
-    values = [text for text in (*kind.plain, *kind.edges) if not text.startswith("-0.0")]
+    values = [*kind.plain, *kind.edges]
+    keys = list(dict.fromkeys(map(as_compared, values)))
     m_rows = [(str(i), str(i % 3), v) for i, v in enumerate([*values, *values[:3], "NULL", "NULL"])]
     n_rows: list[Row] = [(v, str(i)) for i, v in enumerate([*values[::2], values[0], "NULL"])]
-    rows = {"m": tuple(m_rows), "n": tuple(n_rows), "p": tuple((v, "1") for v in values[:-1])}
+    rows = {"m": tuple(m_rows), "n": tuple(n_rows), "p": tuple((v, "1") for v in keys[:-1])}
     steps = (
         _step("insert", "m", [("100", "0", values[-1]), ("101", "1", "NULL"), ("102", "2", values[0])]),
         _step("insert", "n", [(values[-1], "7")]),
-        *([_step("insert", "p", [(values[-1], "2")])] if kind.can_be_key else []),
+        *([_step("insert", "p", [(keys[-1], "2")])] if kind.can_be_key else []),
         _refresh(),
         _step("delete", "m", m_rows[:2]),
         _step("delete", "n", n_rows[:1]),
-        *([_step("delete", "p", [(values[0], "1")])] if kind.can_be_key else []),
+        *([_step("delete", "p", [(keys[0], "1")])] if kind.can_be_key else []),
         _refresh(),
         {"do": "transaction", "changes": [_update("m", ["k", "v"], [("2", values[0]), ("100", "NULL")])]},
         *(
-            [{"do": "transaction", "changes": [_update("p", ["v", "w"], [(values[1], "9")])]}]
+            [{"do": "transaction", "changes": [_update("p", ["v", "w"], [(keys[1], "9")])]}]
             if kind.can_be_key
             else []
         ),

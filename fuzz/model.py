@@ -7,6 +7,7 @@ from typing import Any
 
 from fuzz.case import Case, Step
 from fuzz.schemas import Row, Table
+from fuzz.values import as_compared
 
 Change = dict[str, Any]
 
@@ -82,7 +83,7 @@ class Model:
 def meets(table: Table, row: Row, where: list[str]) -> bool:
     """Whether a row has the value that a condition `column = value` or `column IS NULL` asks for."""
     column, value = where
-    return row[table.position(column)] == value
+    return as_compared(row[table.position(column)]) == as_compared(value)
 
 
 def _with(table: Table, row: Row, values: Mapping[str, str]) -> Row:

@@ -107,14 +107,17 @@ def random_kind(rng: Random, *, key: bool = False) -> Kind:
 
 
 def pool(rng: Random, kind: Kind) -> tuple[str, ...]:
-    """A few values of a type; in some columns those at the edges too, and never both zeros of a float."""
+    """A few values of a type; in some columns those at the edges too."""
     chosen = list(kind.plain)
     if kind.edges and rng.random() < 0.3:
         chosen = rng.sample(chosen, min(len(chosen), 3))
         chosen += rng.sample(kind.edges, min(len(kind.edges), 2))
-    if any(text.startswith("-0.0") for text in chosen):
-        chosen = [text for text in chosen if not text.startswith("0.0")]
     return tuple(chosen)
+
+
+def as_compared(text: str) -> str:
+    """A value as `=` sees it: −0.0 equals 0.0."""
+    return re.sub(r"^-(0\.0[DF])$", r"\1", text)
 
 
 def family_of(kind: str) -> str:

@@ -85,7 +85,7 @@ class _Maker:
                 child, below = self.made(rel.child)
                 keys, key_names = self._named(rel.keys, below)
                 aggregates, names = self._named(rel.aggregates, below)
-                return Aggregate(child, keys, aggregates), {**key_names, **names}
+                return Aggregate(child, keys, aggregates, rel.exact), {**key_names, **names}
             case Distinct() | Expand():
                 child, names = self.made(rel.child)
                 return replace(rel, child=child), names

@@ -144,7 +144,7 @@ def plain(rel: Relation) -> Relation:
         case Affected():
             return _plain_affected(rel)
         case Distinct() if is_counted(rel.child):
-            return _presence(rel.child)
+            return _presence(rel.child, rel.exact)
         case Join(kind=JoinKind.SEMI | JoinKind.ANTI):
             return Join(plain(rel.left), *_looked_for(rel))
         case _:
@@ -152,11 +152,15 @@ def plain(rel: Relation) -> Relation:
 
 
 def consolidated(explicit: Relation) -> Relation:
-    """One row per value, with the sum of its counts; no row whose counts cancel."""
+    """Each row once, with the sum of its counts; no row whose counts cancel."""
     names = tuple(name for name in explicit.columns if name != COUNT)
-    total = Named(COUNT, function("sum", column(COUNT)))
-    summed = Aggregate(explicit, same(names), (total,)) if names else _sum_of_no_columns(explicit)
+    summed = _added_up(explicit, names, exact=True) if names else _sum_of_no_columns(explicit)
     return Filter(summed, exp.NEQ(this=column(COUNT), expression=literal(0)))
+
+
+def _added_up(explicit: Relation, names: tuple[str, ...], exact: bool) -> Relation:
+    """The counts of each row; or, if not `exact`, of all rows that are equal to SQL."""
+    return Aggregate(explicit, same(names), (Named(COUNT, function("sum", column(COUNT))),), exact)
 
 
 def _sum_of_no_columns(explicit: Relation) -> Relation:
@@ -175,7 +179,7 @@ def _looked_for(join: Join) -> tuple[Relation, JoinKind, Scalar]:
     own, on = (conjunction([one for one, is_own in parts if is_own is wanted]) for wanted in (True, False))
     names = tuple(name for name in join.right.columns if name in columns_of(on))
     rows = _narrowed(join.right, own, names) if names else filtered(join.right, own)
-    return _presence(rows), join.kind, on
+    return _presence(rows, exact=True), join.kind, on
 
 
 def _narrowed(rel: Relation, condition: Scalar, names: tuple[str, ...]) -> Relation:
@@ -188,11 +192,14 @@ def _narrowed(rel: Relation, condition: Scalar, names: tuple[str, ...]) -> Relat
     return restricted_to(filtered(rel, condition), names)
 
 
-def _presence(rel: Relation) -> Relation:
-    """The set of rows of a bag: those whose counts sum to more than zero."""
+def _presence(rel: Relation, exact: bool = False) -> Relation:
+    """The set of rows of a bag: those whose counts sum to more than zero.
+
+    `exact`: rows that are equal may differ in the signs of zeros, and a condition may tell them apart.
+    """
     if not is_counted(rel):
         return plain(rel)
-    alive = Filter(_summed(rel), exp.GT(this=column(COUNT), expression=literal(0)))
+    alive = Filter(_summed(rel, exact), exp.GT(this=column(COUNT), expression=literal(0)))
     return restricted_to(alive, rel.columns)
 
 
@@ -227,22 +234,22 @@ def _slow_look_up(rel: Relation) -> tuple[Relation, Scalar, tuple[Named, ...]] |
     return None
 
 
-def _summed(rel: Relation) -> Relation:
+def _summed(rel: Relation, exact: bool = False) -> Relation:
     """The rows of a counted bag, each once, with the sum of its counts.
 
     What something was taken from is summed up for itself first: it is looked at without that too, and so
     read once for both.
     """
     if isinstance(rel, UnionAll) and any(isinstance(one, Negate) for one in rel.inputs):
-        rows = UnionAll(tuple(weighted(one) if _is_taken(one) else _summed(one) for one in rel.inputs))
-        return Aggregate(rows, same(rel.columns), (Named(COUNT, function("sum", column(COUNT))),))
+        inputs = (weighted(one) if _is_taken(one) else _summed(one, exact) for one in rel.inputs)
+        return _added_up(UnionAll(tuple(inputs)), rel.columns, exact)
     slow = _slow_look_up(rel)
     if slow is not None:
-        return _summed_where(*slow)
-    return Aggregate(weighted(rel), same(rel.columns), (Named(COUNT, function("sum", column(COUNT))),))
+        return _summed_where(*slow, exact)
+    return _added_up(weighted(rel), rel.columns, exact)
 
 
-def _summed_where(found: Relation, condition: Scalar, outputs: tuple[Named, ...]) -> Relation:
+def _summed_where(found: Relation, condition: Scalar, outputs: tuple[Named, ...], exact: bool) -> Relation:
     """The sums of the rows that meet a condition, 0 where none does.
 
     Spark would move a filter below the look-up, and test every row that is stored: patterns in texts take
@@ -250,7 +257,7 @@ def _summed_where(found: Relation, condition: Scalar, outputs: tuple[Named, ...]
     """
     counted = exp.Case(ifs=[exp.If(this=condition.copy(), true=column(COUNT))])
     total = function("coalesce", function("sum", counted), literal(0))
-    return Aggregate(weighted(found), outputs, (Named(COUNT, total),))
+    return Aggregate(weighted(found), outputs, (Named(COUNT, total),), exact)
 
 
 def _is_taken(rel: Relation) -> bool:

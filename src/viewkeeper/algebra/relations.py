@@ -224,12 +224,14 @@ class Lateral(Node):
 class Aggregate(Node):
     """Groups by `keys`; each aggregate is one call, perhaps with DISTINCT or FILTER.
 
-    Without keys there is exactly one group, even over no rows.
+    Without keys there is exactly one group, even over no rows. `exact`: rows are added up, and −0.0 makes
+    another row than 0.0 (`zeros`).
     """
 
     child: Relation
     keys: tuple[Named, ...]
     aggregates: tuple[Named, ...]
+    exact: bool = False
 
     def __post_init__(self) -> None:
         _unique(self.columns, "aggregate")
@@ -247,7 +249,10 @@ class Aggregate(Node):
 
 @dataclass(frozen=True, eq=False)
 class Distinct(Node):
+    """The set of rows; `exact`: of rows as they are, −0.0 being another than 0.0."""
+
     child: Relation
+    exact: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:  # type: ignore[override]

@@ -122,7 +122,8 @@ def _among_changes(rel: Relation, keys: FreshKeys) -> Relation:
     more = [key for key in keys.keys[rel.table] if key.name not in known]
     bound = (*rel.bound, *(Bound(fresh(key.name, rel.columns), key) for key in more))
     changes = replace(rel, bound=bound, at=State.DELTA)
-    return restricted_to(Distinct(Negate(changes) if rel.at is State.OLD else changes), rel.columns)
+    rows = Distinct(Negate(changes) if rel.at is State.OLD else changes, exact=True)
+    return restricted_to(rows, rel.columns)
 
 
 def _is_fresh(rel: Relation, name: str, keys: FreshKeys) -> bool:

@@ -140,7 +140,7 @@ def _placed(name: str, buffer: Buffer, change: Relation) -> Relation:
         Named(_STORED, function("sum", column(_STORED))),
         Named(_WHOLE, function("min", column(_WHOLE))),
     )
-    each = Aggregate(both, same(names), totals)
+    each = Aggregate(both, same(names), totals, exact=True)
     place = Named(_PLACE, _over(exp.RowNumber(), total_order(buffer.order, names)))
     placed = Window(each, (), (place, Named("__all", _over(function("min", column(_WHOLE))))))
     last = _over(function("max", _when(exp.GT(this=column(_STORED), expression=literal(0)), column(_PLACE))))

@@ -23,7 +23,16 @@ from viewkeeper.algebra.inner_names import inner_column
 from viewkeeper.algebra.relations import Join, Relation
 from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.errors import MissingFile
-from viewkeeper.planning.physical import LIMITS, Facts, Fragment, Input, Limits, Physical, lowered
+from viewkeeper.planning.physical import (
+    LIMITS,
+    Facts,
+    Fragment,
+    Input,
+    KnownTypes,
+    Limits,
+    Physical,
+    lowered,
+)
 from viewkeeper.spark.arrow import has_plain_types, parquet_bytes, parquet_table
 from viewkeeper.spark.failures import FAILURES, translated
 from viewkeeper.spark.layer_frames import Place, placed, placed_rows
@@ -214,8 +223,16 @@ class Engine:
 
     def plan(self, rel: Relation, frames: Mapping[str, DataFrame], is_part: bool = False) -> DataFrame:
         """A plan with explicit counts; `frames` holds its leaves by the names that SQL gives them."""
-        facts = Facts({name: self.input(frame) for name, frame in frames.items()}, limits=self.limits)
+        inputs = {name: self.input(frame) for name, frame in frames.items()}
+        facts = Facts(inputs, types=self.types(frames), limits=self.limits)
         return self.run(lowered(rel, facts, is_part), frames)
+
+    def types(self, frames: Mapping[str, DataFrame]) -> KnownTypes:
+        """The types of what plans over these frames have; Spark is asked for them, by no action."""
+        return KnownTypes(
+            lambda leaf: _types(frames[state_name(leaf)]),
+            lambda rel: _types(self.text(text_of(rel), frames)),
+        )
 
     def input(self, frame: DataFrame, known: Input = UNKNOWN) -> Input:
         """What is known of a frame: what the caller knows, and how it was made."""
@@ -400,6 +417,10 @@ def counted(columns: Sequence[Column]) -> tuple[Column, ...]:
 def columns_of(frame: DataFrame) -> tuple[Column, ...]:
     fields = frame.schema.fields
     return tuple(Column(f.name, f.dataType.simpleString(), f.nullable) for f in fields)
+
+
+def _types(frame: DataFrame) -> dict[str, str]:
+    return {column.name: column.type for column in columns_of(frame)}
 
 
 @lru_cache(maxsize=1024)

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from viewkeeper.algebra.relations import Filter, Relation, Scan, State
 from viewkeeper.algebra.walk import nodes, scans
-from viewkeeper.planning.physical import Facts, Input, KnownValues, Physical, lowered
+from viewkeeper.planning.physical import Facts, Input, KnownTypes, KnownValues, Physical, lowered
 from viewkeeper.planning.physical.keys import Keys
 from viewkeeper.planning.physical.plan import Leaf, leaves
 from viewkeeper.spark.engine import Engine
@@ -41,8 +41,13 @@ class Inputs:
     def physical(self, plan: Relation, is_part: bool = False, is_look: bool = False) -> Physical:
         """How a plan is run. `is_look`: whatever it filters by, it asks one relation for known keys."""
         asked = [node for node in nodes(plan) if is_look and isinstance(node, Filter)]
-        facts = Facts(self._inputs(plan), self._values(plan), self.engine.limits)
+        facts = Facts(self._inputs(plan), self._values(plan), self._types(plan), self.engine.limits)
         return lowered(plan, facts, is_part, asked)
+
+    def _types(self, plan: Relation) -> KnownTypes | None:
+        """The types of a plan's columns, where all that it reads is there."""
+        frames = {**self.frames, **{name: source.frame for name, source in self.sources.items()}}
+        return self.engine.types(frames) if all(state_name(leaf) in frames for leaf in leaves(plan)) else None
 
     def _inputs(self, plan: Relation) -> dict[str, Input]:
         return {state_name(leaf): self._input(leaf) for leaf in leaves(plan)}

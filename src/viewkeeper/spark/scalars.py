@@ -87,10 +87,13 @@ def _compared(condition: exp.Binary, table: pa.Table) -> pa.ChunkedArray | None:
 
 
 def _differ(left: Scalar, right: Scalar, table: pa.Table) -> pa.ChunkedArray | None:
-    """Where two columns differ, NULL being a value like any other."""
+    """Where two columns differ, NULL being a value like any other; None for floats: NaN is equal to itself,
+    and the sign of a zero may count."""
     if not isinstance(left, exp.Column) or not isinstance(right, exp.Column):
         return None
     one, other = table[left.name], table[right.name]
+    if pa.types.is_floating(one.type) or pa.types.is_floating(other.type):
+        return None
     one_null, other_null = pc.is_null(one), pc.is_null(other)
     differ = pc.if_else(pc.or_(one_null, other_null), False, pc.not_equal(one, other))
     return pc.or_(differ, pc.xor(one_null, other_null))

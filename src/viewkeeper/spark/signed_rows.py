@@ -20,6 +20,12 @@ def signed(rows: pa.Table, count: int) -> pa.Table:
     return placed_rows(rows, {COUNT: count})
 
 
+def are_unequal(rows: pa.Table) -> bool:
+    """Whether no row can equal another one than itself: 0.0 equals −0.0."""
+    floats = (values for values in rows.columns if pa.types.is_floating(values.type))
+    return not any(pc.any(pc.equal(values, 0)).as_py() for values in floats)
+
+
 def net_of(tables: Sequence[pa.Table]) -> pa.Table | None:
     """The net effect of signed rows; None where Spark finds other rows equal than the driver does."""
     rows = pa.concat_tables(tables)

@@ -23,14 +23,15 @@ from viewkeeper.algebra.counts import weighted
 from viewkeeper.algebra.inner_names import inner_column, shown
 from viewkeeper.algebra.relations import Reference, Relation
 from viewkeeper.algebra.schema import COUNT, TableSchema
+from viewkeeper.algebra.zeros import float_columns
 from viewkeeper.catalog import Catalog
 from viewkeeper.changes import Change
 from viewkeeper.draft import Draft
 from viewkeeper.spark.engine import Engine
 from viewkeeper.spark.inputs import fitted, listed_rows, to_frame
-from viewkeeper.spark.maps import comparable, restored
+from viewkeeper.spark.maps import comparable, entry_columns, restored
 from viewkeeper.spark.read import Reader
-from viewkeeper.spark.signed_rows import net_of, signed
+from viewkeeper.spark.signed_rows import are_unequal, net_of, signed
 from viewkeeper.storage import changes as rules
 from viewkeeper.storage.relation import DataFile, RelationState
 
@@ -112,7 +113,7 @@ class Stage:
                 fit = fitted(frame, staged.schema.columns, staged.schema.name)
                 staged.add(fit.withColumn(COUNT, F.lit(1).cast("bigint")), rows)
             case "delete":
-                self._stage_delete(staged, frame, rows)
+                self._stage_delete(staged, frame, rows, are_stored=callable(change.rows))
             case "update":
                 self._stage_update(staged, frame, rows)
 
@@ -131,7 +132,7 @@ class Stage:
         if not is_insert and (isinstance(data[0], Mapping) or _looks_like_keys(data, schema)):
             return False
         rows = listed_rows(self.engine.spark, data, schema.columns)
-        if rows is None:
+        if rows is None or not (is_insert or are_unequal(rows)):
             return False
         staged.only_inserts = staged.only_inserts and is_insert
         staged.add(signed(rows, 1 if is_insert else -1), len(data))
@@ -145,7 +146,8 @@ class Stage:
             columns = tuple(schema.column(name) for name in schema.key)
         return to_frame(self.engine.spark, data, columns), rows
 
-    def _stage_delete(self, staged: Staged, frame: DataFrame, rows: int | None) -> None:
+    def _stage_delete(self, staged: Staged, frame: DataFrame, rows: int | None, *, are_stored: bool) -> None:
+        """Deletes keys or whole rows; `are_stored`: they are rows of the table, just as it holds them."""
         schema = staged.schema
         names = {inner_column(name).lower() for name in frame.columns}
         staged.only_inserts = False
@@ -166,6 +168,9 @@ class Stage:
                 table=schema.name,
             )
         fit = fitted(frame, schema.columns, schema.name)
+        if floats := {} if are_stored else float_columns(entry_columns(schema.columns)):
+            given = Reference(self.remember(fit, f"given_{schema.name}", schema), schema.names)
+            fit = self._rows(schema, rules.stored_rows(self._current(staged), given, floats))
         staged.add(fit.withColumn(COUNT, F.lit(-1).cast("bigint")), rows)
 
     def _stage_update(self, staged: Staged, frame: DataFrame, rows: int | None) -> None:

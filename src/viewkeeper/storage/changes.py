@@ -6,7 +6,7 @@ A check is a query for offending rows; all checks of a transaction run as one Sp
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -40,8 +40,10 @@ from viewkeeper.algebra.relations import (
     Relation,
     TopK,
     UnionAll,
+    Window,
 )
 from viewkeeper.algebra.schema import COUNT, ForeignKey, TableSchema
+from viewkeeper.algebra.zeros import sign
 
 SHOWN = 5
 """How many offending rows an error shows."""
@@ -50,6 +52,7 @@ COPIES_LEFT = "copies left"
 """The kind of the one check that finds no error: rows deleted from a bag, with copies that stay."""
 
 _SIGN = "__sign"
+_GIVEN = "__given"
 
 
 def net_effect(staged: Relation) -> Relation:
@@ -84,6 +87,42 @@ def updated_rows(current: Relation, updates: Relation, key: Sequence[str]) -> Re
         (Named(name, column(names[name] if name in changed else name)) for name in current.columns),
     )
     return UnionAll((Negate(old), new))
+
+
+def stored_rows(current: Relation, asked: Relation, floats: Mapping[str, str]) -> Relation:
+    """The rows to be deleted where some are given that may equal several: as many of those that are equal.
+
+    The same rows come first, then those that differ in the signs of zeros (in the columns `floats`, of these
+    types). Where there are too few, a row that was given stands for one that is missing.
+    """
+    names = asked.columns
+    found = plain(matching(current, Distinct(asked)))
+    sides = [
+        Project(rel, (*same(names), Named(_GIVEN, literal(given))))
+        for given, rel in enumerate((found, asked))
+    ]
+    signs = tuple(Named(f"__sign_{name}", sign(column(name), kind)) for name, kind in floats.items())
+    rows = Project(UnionAll(tuple(sides)), (*same((*names, _GIVEN)), *signs))
+    exactly = (*names, *(item.name for item in signs))
+    numbers = (
+        Named("__same", _over(function("sum", column(_GIVEN)), exactly)),
+        Named("__equal", _over(function("sum", column(_GIVEN)), names)),
+        Named("__copy", _over(exp.RowNumber(), (*exactly, _GIVEN), column(_GIVEN))),
+    )
+    is_same = exp.LTE(this=column("__copy"), expression=column("__same"))
+    cases = [
+        exp.If(this=equal(column(_GIVEN), literal(1)), true=literal(2)),
+        exp.If(this=is_same, true=literal(0)),
+    ]
+    place = Named("__place", _over(exp.RowNumber(), names, exp.Case(ifs=cases, default=literal(1))))
+    placed = Window(Window(rows, names, numbers), names, (place,))
+    chosen = exp.LTE(this=column("__place"), expression=column("__equal"))
+    return restricted_to(Filter(placed, chosen), names)
+
+
+def _over(call: Scalar, partition: Sequence[str], order: Scalar | None = None) -> Scalar:
+    ordering = None if order is None else exp.Order(expressions=[exp.Ordered(this=order)])
+    return exp.Window(this=call, partition_by=[column(name) for name in partition], order=ordering)
 
 
 @dataclass(frozen=True)
@@ -246,5 +285,6 @@ __all__ = [
     "rows_of_keys",
     "signed",
     "state_checks",
+    "stored_rows",
     "updated_rows",
 ]

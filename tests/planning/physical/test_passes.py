@@ -17,7 +17,17 @@ from viewkeeper.algebra.relations import MalformedPlan, Reference, Relation, Sca
 from viewkeeper.algebra.schema import Column, TableSchema
 from viewkeeper.algebra.walk import nodes, rewrite
 from viewkeeper.limits import LIMITS, Limits
-from viewkeeper.planning.physical import PASSES, Facts, Fragment, Input, KnownValues, Physical, lowered, shown
+from viewkeeper.planning.physical import (
+    PASSES,
+    Facts,
+    Fragment,
+    Input,
+    KnownTypes,
+    KnownValues,
+    Physical,
+    lowered,
+    shown,
+)
 from viewkeeper.planning.physical.keys import Keys
 from viewkeeper.planning.physical.plan import Pass, check
 from viewkeeper.sql.catalog import StaticCatalog
@@ -50,6 +60,10 @@ class Few(KnownValues):
         return all(node.table == "mean" for node in nodes(rel) if isinstance(node, Scan))
 
 
+TYPES = KnownTypes(lambda leaf: {}, lambda plan: {})
+"""Scans know the types of their columns; nothing else is asked for."""
+
+
 @dataclass(frozen=True)
 class Case:
     """A query of which `mean` changed, and what is known of its inputs."""
@@ -65,6 +79,7 @@ LARGE = {"part": Input(2e5, 200_000, ("pkey",)), "line": Input(6e6, 6_000_000)}
 CHANGE = {"mean__delta": Input(10, 10, is_few=True, joins=0)}
 
 CASES: dict[str, tuple[Case, Case]] = {
+    "signs": (Case("SELECT avg FROM mean", CHANGE), Case("SELECT mkey FROM mean", CHANGE)),
     "in_lists": (
         Case(CHAIN, {**LARGE, **CHANGE}, Few()),
         Case(CHAIN, {**SMALL, **CHANGE}, Few()),
@@ -101,7 +116,7 @@ def plan_of(case: Case) -> Relation:
 
 def around(name: str, case: Case) -> tuple[Physical, Physical]:
     """A plan just before and just after a pass."""
-    facts = Facts(case.inputs, case.values, case.limits)
+    facts = Facts(case.inputs, case.values, TYPES, case.limits)
     before = Physical((Fragment("", plan_of(case), is_part=False),))
     for one in PASSES:
         after = check(one(before, facts), before.result.plan.columns)

@@ -44,6 +44,7 @@ from viewkeeper.algebra.expressions import (
     same,
 )
 from viewkeeper.algebra.relations import Join, JoinKind, Project, Reference, Relation, UnionAll
+from viewkeeper.algebra.zeros import differs
 
 PRE_PREFIX = "__pre_"
 
@@ -138,10 +139,10 @@ def fails(condition: Scalar) -> Scalar:
     return not_(function("coalesce", condition, exp.false()))
 
 
-def changed(names: Iterable[str]) -> Scalar:
-    """Some of the attributes differ before and after, NULL being a value like any other."""
-    tests = [exp.NullSafeNEQ(this=column(pre(name)), expression=column(name)) for name in names]
-    return or_(*tests)
+def changed(names: Iterable[str], exact: bool = True) -> Scalar:
+    """Some of the attributes differ before and after, NULL being a value like any other; `exact`: so is the
+    sign of a zero."""
+    return or_(*(differs(column(pre(name)), column(name), exact) for name in names))
 
 
 def truly_changed(rows: Relation, schema: DiffSchema, names: Iterable[str]) -> Relation:

@@ -30,4 +30,4 @@ def _union(group: list[Change]) -> Change:
     if schema.kind is DiffKind.DELETE:
         schema = delete_schema(schema.relation, schema.ids)
     rows = (restricted_to(change.query, schema.columns) for change in group)
-    return Change(schema, Distinct(union_all(rows, schema.columns)))
+    return Change(schema, Distinct(union_all(rows, schema.columns), exact=True))

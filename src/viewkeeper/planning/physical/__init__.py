@@ -1,5 +1,6 @@
 """From a plan to a physical plan, by passes that anyone can read.
 
+    signs         rows are told apart by the signs of their zeros
     in_lists      large inputs are asked for keys that are known
     gather        inputs of few rows, or of which few rows are wanted, are read by one task
     broadcast     small results are sent to the inputs of large joins
@@ -26,6 +27,7 @@ from viewkeeper.planning.physical.plan import (
     Facts,
     Fragment,
     Input,
+    KnownTypes,
     KnownValues,
     Pass,
     Physical,
@@ -33,6 +35,7 @@ from viewkeeper.planning.physical.plan import (
     shown,
 )
 from viewkeeper.planning.physical.share import share
+from viewkeeper.planning.physical.signs import signs
 
 __all__ = [
     "LIMITS",
@@ -40,6 +43,7 @@ __all__ = [
     "Facts",
     "Fragment",
     "Input",
+    "KnownTypes",
     "KnownValues",
     "Limits",
     "Physical",
@@ -47,7 +51,7 @@ __all__ = [
     "shown",
 ]
 
-PASSES: tuple[Pass, ...] = (in_lists, gather, broadcast, materialize, share, co_locate)
+PASSES: tuple[Pass, ...] = (signs, in_lists, gather, broadcast, materialize, share, co_locate)
 
 
 def lowered(plan: Relation, facts: Facts, is_part: bool = False, asked: Iterable[Relation] = ()) -> Physical:

@@ -53,11 +53,20 @@ class KnownValues:
 
 
 @dataclass(frozen=True)
+class KnownTypes:
+    """The types of columns: of an input, and of a whole plan, for which Spark must be asked."""
+
+    of_leaf: Callable[[Leaf], Mapping[str, str]]
+    of_plan: Callable[[Relation], Mapping[str, str]]
+
+
+@dataclass(frozen=True)
 class Facts:
-    """What passes may look at: the inputs by their names in SQL, known values, and the limits."""
+    """What passes may look at: the inputs by their names in SQL, known values and types, and the limits."""
 
     inputs: Mapping[str, Input]
     values: KnownValues = field(default_factory=KnownValues)
+    types: KnownTypes | None = None
     limits: Limits = LIMITS
 
     def rows(self, leaf: Leaf) -> float:

@@ -113,7 +113,7 @@ def _ids_compared(view: Subview, schema: DiffSchema, side: int, touched: frozens
 
 def _named_by_old_values(view: Subview, rows: Relation, schema: DiffSchema, ids: dict[str, str]) -> Change:
     """Case (a): the partners before the change had the old values as IDs."""
-    rows = filtered(rows, changed(ids))
+    rows = filtered(rows, changed(ids, exact=False))
     named = {view.merged.get(name, name): column(name) for name in schema.ids}
     for mine, theirs in ids.items():
         named[view.merged.get(theirs, theirs)] = column(pre(mine))
