@@ -4,19 +4,80 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
 
 from pyspark.sql import SparkSession
 
-from viewkeeper import lattices
-from viewkeeper.planning import calibration, planner
+CHOICES: dict[str, dict[str, Any]] = {
+    "cost": {},
+    "maintain": {
+        "planning.calibration.BOUNDS": (1.0, 1.0),
+        "planning.planner.NOISE": 1000.0,
+        "lattices.WAITING": -1_000_000,
+    },
+}
+"""Tables of a few rows are cheaper to recompute: mostly the choice is told to look away from that."""
+
+CHOICES["tight"] = CHOICES["maintain"] | {
+    "fresh.READ": 5,
+    "maintenance.aggregates.MANY": 3,
+    "maintenance.aggregates.WRITTEN": 3,
+    "maintenance.summary_delta.preaggregate.WORTH": 3,
+    "passes.FETCHED": 5,
+    "planning.cardinality.BROADCAST": 5,
+    "planning.planner.MANY": 5,
+    "planning.sent.FEW": 3,
+    "planning.sent.MANY": 6,
+    "relevant.MANY": 2,
+    "spark.engine.ASKED": 8,
+    "spark.engine.COLLECTED": 4,
+    "spark.engine.HELD": 2,
+    "spark.engine.LOOKED_UP": 6,
+    "spark.engine.ONE_TASK": 5,
+    "spark.engine.SMALL": 5,
+    "spark.engine.SOUGHT": 4,
+    "spark.evaluator.FETCHED": 5,
+    "spark.evaluator.FILES": 2,
+    "spark.evaluator.GATHERED": 8,
+    "spark.evaluator.LARGE": 6,
+    "spark.evaluator.SMALL": 4,
+    "spark.few_rows.JOINED": 6,
+    "spark.few_rows.KEYS": 3,
+    "spark.fixpoint.FEW": 4,
+    "spark.held.HELD": 5,
+    "spark.leaf_frames.WORTH_ASKING": 3,
+    "spark.read.FEW_LAYERS": 1,
+    "spark.read.LAID": 4,
+    "storage.compaction.LARGE_LAYER": 3,
+    "storage.compaction.MOST_LAYERS": 3,
+    "storage.compaction.SMALL_MAIN": 6,
+}
+"""Bounds on either side of which work is done in another way, so low that tables of a few rows cross them."""
 
 
-def prefer_maintenance() -> None:
-    """Tables of a few rows are cheaper to recompute: the choice is told to look away from that."""
-    calibration.BOUNDS = (1.0, 1.0)
-    planner.NOISE = 1000.0
-    lattices.WAITING = -1_000_000
+@contextmanager
+def choosing(choice: str) -> Iterator[None]:
+    """How strategies are chosen while a case is played: by all threads, so they play cases of one choice."""
+    before = {name: _set(name, value) for name, value in CHOICES[choice].items()}
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            _set(name, value)
+
+
+def _set(name: str, value: Any) -> Any:
+    """Gives a constant of Viewkeeper another value, and says which one it had."""
+    module, constant = f"viewkeeper.{name}".rsplit(".", 1)
+    place = import_module(module)
+    before = getattr(place, constant)
+    setattr(place, constant, value)
+    return before
 
 
 def started() -> SparkSession:
@@ -24,7 +85,6 @@ def started() -> SparkSession:
     same reason Java compiles quickly, and not well."""
     os.environ["TZ"] = "UTC"
     time.tzset()
-    prefer_maintenance()
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     return (
         SparkSession.builder.master("local[2]")
@@ -37,7 +97,9 @@ def started() -> SparkSession:
         .config("spark.driver.memory", "2g")
         .config(
             "spark.driver.extraJavaOptions",
-            "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m -XX:+UseSerialGC",
+            os.environ.get(
+                "FUZZ_JAVA", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m -XX:+UseSerialGC"
+            ),
         )
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
@@ -47,5 +109,14 @@ def started() -> SparkSession:
         .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         .config("spark.sql.timeType.enabled", "true")
         .config("spark.sql.ui.explainMode", "simple")
+        .config("spark.plugins", "org.apache.spark.sql.connect.SparkConnectPlugin")
+        .config("spark.connect.grpc.binding.address", "127.0.0.1")
+        .config("spark.connect.grpc.binding.port", str(_free_port()))
         .getOrCreate()
     )
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

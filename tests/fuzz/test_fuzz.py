@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from fuzz.bags import Bag, same
 from fuzz.case import Case, from_json, to_json
 from fuzz.kinds import taken_kinds
+from fuzz.looks import look
 from fuzz.metamorphic import LAWS
 from fuzz.run import Player, run
 from fuzz.scenarios import scenario
@@ -80,7 +81,7 @@ def stored(spark: SparkSession, case: Case, path: Path) -> dict[str, Bag]:
     """What all views show when a case is over, in which nothing may go wrong."""
     player = Player(spark, case, path)
     assert not player.play().failures, to_json(case)
-    return {name: player.stored(name) for view in player.alive for name in view.predicates}
+    return {name: look(player.wh, name)[1] for view in player.alive for name in view.predicates}
 
 
 def different(one: dict[str, Bag], other: dict[str, Bag]) -> list[str]:
