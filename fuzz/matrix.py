@@ -13,7 +13,7 @@ import argparse
 import re
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -168,12 +168,14 @@ The values are those at home in the type and those at its edges, NULL, and dupli
 """
 
 
-def page(columns: Iterable[Place], operators: Iterable[str]) -> str:
-    lines = [HEAD, "| type | " + " | ".join(operators) + " |", "| --- |" + " --- |" * len(list(operators))]
-    lines += [
-        f"| `{c.kind.type}` | " + " | ".join(c.cells.get(o, "") for o in operators) + " |" for c in columns
-    ]
-    return "\n".join(lines) + "\n"
+def page(columns: Iterable[Place], operators: Sequence[str]) -> Iterator[str]:
+    """The lines of the page, each as soon as its type was played."""
+    yield HEAD
+    yield "| type | " + " | ".join(operators) + " |"
+    yield "| --- |" + " --- |" * len(operators)
+    for column in columns:
+        cells = " | ".join(column.cells.get(operator, "") for operator in operators)
+        yield f"| `{column.kind.type}` | {cells} |"
 
 
 def main() -> int:
@@ -182,19 +184,21 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2, help="types that are played side by side")
     options = parser.parse_args()
     chosen = [text for text in options.types.split(";") if text]
-    spark = started()
+    spark, wrong = started(), []
 
     def one(kind: Kind) -> Place:
         place = played(spark, kind, OPERATORS)
         print(f"{strftime('%H:%M:%S')} {kind.type}", file=sys.stderr, flush=True)
         for line in place.wrong:
             print(line[:600], file=sys.stderr, flush=True)
+        wrong.extend(place.wrong)
         return place
 
     with choosing("maintain"), ThreadPoolExecutor(options.jobs) as pool:
-        columns = list(pool.map(one, [kind for kind in KINDS if not chosen or kind.type in chosen]))
-    print(page(columns, list(OPERATORS)))
-    return 1 if any(column.wrong for column in columns) else 0
+        kinds = [kind for kind in KINDS if not chosen or kind.type in chosen]
+        for line in page(pool.map(one, kinds), list(OPERATORS)):
+            print(line, flush=True)
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fuzz.bags import Bag, same
-from fuzz.case import Case, from_json, to_json
+from fuzz.case import Case, from_json, read, to_json
 from fuzz.kinds import taken_kinds
 from fuzz.looks import look
 from fuzz.metamorphic import LAWS
@@ -45,6 +45,15 @@ def test_views_answer_as_spark_does(spark: SparkSession, tmp_path: Path, seed: i
     outcome = run(spark, case, tmp_path / "warehouse")
     assert outcome.counts["compared"] > 10
     assert not outcome.failures, to_json(case)
+
+
+def test_every_kind_of_step_is_played(spark: SparkSession, tmp_path: Path) -> None:
+    case = read(Path(__file__).parent / "every-step.json")
+    outcome = run(spark, case, tmp_path / "warehouse")
+    assert not outcome.failures
+    assert outcome.counts["compared"] > 15
+    assert [outcome.counts[name] for name in ("rules: add", "rules: drop", "rule refused")] == [1, 1, 0]
+    assert outcome.counts["verified right"] == outcome.counts["travel"] == outcome.counts["feed"] == 3
 
 
 def test_a_scenario_is_made_again_from_its_seed_and_from_its_file(spark: SparkSession) -> None:
