@@ -22,7 +22,7 @@ from fuzz.model import Model
 from fuzz.oracle import BASE, Answer, Oracle, told
 from fuzz.session import choosing
 from fuzz.statements import apply_change, statement_text
-from viewkeeper.errors import CannotMaintain, CheckFailed, ViewkeeperError
+from viewkeeper.errors import CannotMaintain, CheckFailed, InvalidSQL, ViewkeeperError
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,10 @@ class Player:
                 with told(self.spark, dict(view.settings)):
                     self.wh.create_view(view.name, view.text, **options)
             self.alive.append(view)
+            self.strategies |= {name: [] for name in view.predicates}
             self.outcome.counts["views"] += 1
+        except InvalidSQL as error:
+            self._fail("create", view.name, {"error": _first_lines(error)})
         except ViewkeeperError as error:
             self.outcome.counts["refused"] += 1
             self.outcome.counts[f"refused: {_first_lines(error, 100).splitlines()[0]}"] += 1

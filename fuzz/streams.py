@@ -14,7 +14,7 @@ from fuzz.recursion import changed_rules
 from fuzz.schemas import Row, Table, random_value
 from fuzz.values import NULL, is_listable
 
-POLICIES = ("auto", "incremental", "incremental", "strict", "full")
+POLICIES = ("auto", "incremental", "incremental", "incremental", "strict", "strict", "full")
 EQUAL = ("integer", "date", "boolean")
 """Families whose texts are equal where their values are: conditions of statements are decided by the text."""
 
