@@ -103,9 +103,10 @@ class Player:
             self.alive.append(view)
             self.strategies |= {name: [] for name in view.predicates}
             self.outcome.counts["views"] += 1
-        except InvalidSQL as error:
-            self._fail("create", view.name, {"error": _first_lines(error)})
         except ViewkeeperError as error:
+            if type(error) is InvalidSQL:
+                self._fail("create", view.name, {"error": _first_lines(error)})
+                return
             self.outcome.counts["refused"] += 1
             self.outcome.counts[f"refused: {_first_lines(error, 100).splitlines()[0]}"] += 1
         except Exception as error:
