@@ -102,9 +102,7 @@ def started() -> SparkSession:
         .config("spark.driver.memory", "2g")
         .config(
             "spark.driver.extraJavaOptions",
-            os.environ.get(
-                "FUZZ_JAVA", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m -XX:+UseSerialGC"
-            ),
+            "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m -XX:+UseSerialGC",
         )
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
