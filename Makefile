@@ -14,6 +14,7 @@ MINUTES ?= 10
 SEED ?=
 ONE ?=
 AVOID ?=
+JOBS ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo check test docs bench conformance fuzz matrix java
@@ -44,8 +45,8 @@ conformance: setup ## Run conformance cases (CASES=file, LIMIT=n, ONLY=tag, POLI
 	$(BIN)/python -m tools.conformance $(CASES) \
 		$(if $(LIMIT),--limit $(LIMIT)) $(if $(ONLY),--only $(ONLY)) $(if $(POLICY),--policy $(POLICY))
 
-fuzz: setup ## Look for wrong answers (MINUTES=10, SEED=n, ONE=1 for that scenario alone, AVOID=pattern)
-	$(BIN)/python -m fuzz --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(ONE),--one) \
+fuzz: setup ## Look for wrong answers (MINUTES=10, SEED=n, ONE=1 for that scenario alone, JOBS=2, AVOID=pattern)
+	$(BIN)/python -m fuzz --minutes $(MINUTES) --jobs $(JOBS) $(if $(SEED),--seed $(SEED)) $(if $(ONE),--one) \
 		$(if $(AVOID),"--avoid=$(AVOID)")
 
 matrix: setup ## Every type of Spark in every place: write docs/types.md

@@ -11,7 +11,14 @@ OF_NUMBERS = (
     "SUM", "SUM", "SUM", "AVG", "AVG", "STDDEV", "STDDEV_POP", "VAR_SAMP", "VAR_POP", "SKEWNESS", "KURTOSIS",
     "MEDIAN",
 )  # fmt: skip
-OF_PAIRS = ("COVAR_POP", "COVAR_SAMP", "CORR", "REGR_SLOPE", "REGR_COUNT", "REGR_R2")
+OF_PAIRS = (
+    "COVAR_POP", "COVAR_SAMP", "CORR", "REGR_SLOPE", "REGR_COUNT", "REGR_R2", "REGR_AVGX", "REGR_SXX",
+    "REGR_INTERCEPT",
+)  # fmt: skip
+PERCENTILES = (
+    "PERCENTILE({0}, 0.25)", "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY {0})",
+    "PERCENTILE_DISC(0.75) WITHIN GROUP (ORDER BY {0} DESC)", "TRY_SUM({0})", "TRY_AVG({0})",
+)  # fmt: skip
 OF_INTEGERS = ("BIT_AND", "BIT_OR", "BIT_XOR")
 OF_BOOLEANS = ("BOOL_AND", "BOOL_OR", "COUNT_IF")
 OF_ANY = ("COUNT", "COUNT", "MIN", "MAX", "MIN", "MAX")
@@ -42,8 +49,15 @@ def random_aggregate(rng: Random, scope: Scope) -> Expr:
 def _call(rng: Random, scope: Scope) -> Expr:
     roll = rng.random()
     distinct = "DISTINCT " if rng.random() < 0.15 else ""
-    if roll < 0.2:
+    if roll < 0.15:
         return Expr("COUNT(*)", (), "integer")
+    if roll < 0.18:
+        form = rng.choice(("COUNT(DISTINCT {0}, {1})", "APPROX_COUNT_DISTINCT({0})", "COUNT(DISTINCT {0})"))
+        return Expr(form, (value(rng, scope, 0, COMPARABLE), value(rng, scope, 0, COMPARABLE)), "integer")
+    if roll < 0.2 and (text := column(rng, scope, ("string",))):
+        return Expr("LISTAGG({0}, ',') WITHIN GROUP (ORDER BY {0})", (text.expr,), "string")
+    if roll < 0.24 and column(rng, scope, NUMBERS):
+        return Expr(rng.choice(PERCENTILES), (value(rng, scope, 0, NUMBERS),), "float")
     if roll < 0.6 and column(rng, scope, NUMBERS):
         function = rng.choice(OF_NUMBERS)
         arg = value(rng, scope, 1, NUMBERS)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+import re
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from fuzz.schemas import Column, Row, Table
+
+Settings = tuple[tuple[str, str], ...]
 
 Step = dict[str, Any]
 """`{"do": "refresh", "views": [], "policy": "auto"}`; `streams` makes them, `run` plays them."""
@@ -26,6 +29,7 @@ class View:
     refresh: str = "deferred"
     equations: tuple[tuple[str, str], ...] = ()
     language: str = "sql"
+    settings: Settings = ()
     query: Any = None
 
     @property
@@ -34,16 +38,26 @@ class View:
         return tuple(name for name, _ in self.equations) if self.language == "datalog" else (self.name,)
 
 
+def mentions(view: View, name: str) -> bool:
+    """Whether a view reads a relation, which its text then names."""
+    return re.search(rf"\b{name}\b", view.text) is not None
+
+
 @dataclass(frozen=True)
 class Case:
-    """What is played: first all tables are made and filled, then the views, then the steps happen."""
+    """What is played: first all tables are made and filled, then the views, then the steps happen.
+
+    `settings` are those of the session. `choice` says how strategies are chosen: "maintain" prefers those
+    that maintain, also where tables are small; "cost" is the planner's own choice.
+    """
 
     seed: int
     tables: tuple[Table, ...]
     rows: dict[str, tuple[Row, ...]]
     views: tuple[View, ...]
     steps: tuple[Step, ...]
-    settings: tuple[tuple[str, str], ...] = ()
+    settings: Settings = ()
+    choice: str = "maintain"
 
     def table(self, name: str) -> Table:
         return next(table for table in self.tables if table.name == name)
@@ -61,12 +75,13 @@ def to_json(case: Case, told: dict[str, Any] | None = None) -> str:
         for table in case.tables
     ]
     views = [_view_json(view) for view in case.views]
-    whole = {"seed": case.seed, "settings": case.settings, "tables": tables, "views": views}
+    whole: dict[str, Any] = {"seed": case.seed, "settings": case.settings, "choice": case.choice}
+    whole |= {"tables": tables, "views": views}
     return _lines({**whole, "steps": case.steps, **(told or {})})
 
 
 def _view_json(view: View) -> dict[str, Any]:
-    optional = {"strategy": "auto", "refresh": "deferred", "equations": (), "language": "sql"}
+    optional = {f.name: f.default for f in fields(View) if f.name not in ("name", "text", "query")}
     shown = {name: getattr(view, name) for name, usual in optional.items() if getattr(view, name) != usual}
     return {"name": view.name, "text": view.text, **shown}
 
@@ -96,11 +111,15 @@ def from_json(text: str) -> Case:
     )
     rows = {table["name"]: tuple(tuple(row) for row in table["rows"]) for table in known["tables"]}
     views = tuple(
-        View(**{**view, "equations": tuple((n, t) for n, t in view.get("equations", ()))})
+        View(**{**view, **{name: _pairs(view.get(name, ())) for name in ("equations", "settings")}})
         for view in known["views"]
     )
-    settings = tuple((name, value) for name, value in known.get("settings", ()))
-    return Case(known["seed"], tables, rows, views, tuple(known["steps"]), settings)
+    steps, settings = tuple(known["steps"]), _pairs(known.get("settings", ()))
+    return Case(known["seed"], tables, rows, views, steps, settings, known.get("choice", "maintain"))
+
+
+def _pairs(known: Any) -> tuple[tuple[str, str], ...]:
+    return tuple((name, value) for name, value in known)
 
 
 def read(path: Path) -> Case:

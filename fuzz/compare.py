@@ -12,24 +12,20 @@ from pyspark.sql import SparkSession
 
 from fuzz.aggregates import FLOATING
 from fuzz.bags import Bag, same
-from fuzz.case import View
+from fuzz.case import Settings, View, mentions
 from fuzz.model import Model
-from fuzz.oracle import answers
+from fuzz.oracle import Oracle
 
 TOLERANCE = 1e-9
 _FLOATING = re.compile("|".join(FLOATING))
 _PICKING = re.compile(r"\b(?:MIN|MAX|GREATEST|LEAST|MODE)\b", re.IGNORECASE)
 
 
-def reads(view: View, name: str) -> bool:
-    return re.search(rf"\b{name}\b", view.text) is not None
-
-
 def dependents(views: Sequence[View], names: set[str]) -> set[str]:
     """Some relations and all views that read them, directly or through others."""
     found = set(names)
     for view in views:
-        if set(view.predicates) & found or any(reads(view, name) for name in found if name):
+        if set(view.predicates) & found or any(mentions(view, name) for name in found if name):
             found |= set(view.predicates)
     return found
 
@@ -40,16 +36,21 @@ def with_ancestors(views: Sequence[View], name: str) -> list[View]:
     for view in reversed(views):
         if set(view.predicates) & wanted:
             found.append(view)
-            wanted |= {n for other in views for n in other.predicates if reads(view, n)}
+            wanted |= {n for other in views for n in other.predicates if mentions(view, n)}
     return found[::-1]
 
 
 def is_same(views: Sequence[View], name: str, model: Model, got: Bag, wanted: Bag) -> bool:
     """Exactly equal; nearly so where floats were summed up on the way, or where either zero may be picked."""
-    texts = " ".join(view.text for view in with_ancestors(views, name))
-    if _FLOATING.search(texts):
+    if sums_floats(views, name):
         return same(got, wanted, TOLERANCE, _largest(model))
+    texts = " ".join(view.text for view in with_ancestors(views, name))
     return same(got, wanted, sys.float_info.min if _PICKING.search(texts) else 0)
+
+
+def sums_floats(views: Sequence[View], name: str) -> bool:
+    """Whether the last digits of a view may depend on the order in which rows are read."""
+    return _FLOATING.search(" ".join(view.text for view in with_ancestors(views, name))) is not None
 
 
 def _largest(model: Model) -> float:
@@ -63,12 +64,18 @@ def _largest(model: Model) -> float:
 
 
 def one_of_several(
-    session: SparkSession, views: Sequence[View], name: str, model: Model, got: Bag, rng: Random
+    spark: SparkSession,
+    settings: Settings,
+    views: Sequence[View],
+    name: str,
+    model: Model,
+    got: Bag,
+    rng: Random,
 ) -> bool:
     """Whether the text itself gives other rows when its tables are read in another order."""
     lineage, first = with_ancestors(views, name), None
     for _ in range(4):
-        answer = answers(session, model, lineage, shuffled=rng)[name]
+        answer = Oracle(spark, settings, rng).answers(model, lineage)[name]
         if answer.rows is None or is_same(views, name, model, got, answer.rows):
             return True
         if first is not None and not is_same(views, name, model, first, answer.rows):

@@ -28,6 +28,9 @@ class Ref:
 
 Scope = Sequence[Ref]
 
+NESTED = ("array", "struct", "map")
+"""Families whose types do not go together: an array of numbers is not one of strings."""
+
 UNARY = {
     "integer": (("-{0}", "integer"), ("abs({0})", "integer"), ("{0} % 3", "integer"), ("CAST({0} AS BIGINT)", "integer"), ("{0} + 1", "integer"), ("CAST({0} AS DECIMAL(20,2))", "decimal"), ("CAST({0} AS STRING)", "string"), ("CAST({0} AS DOUBLE)", "float"), ("{0} / 4", "float")),
     "decimal": (("-{0}", "decimal"), ("round({0}, 1)", "decimal"), ("{0} + 1", "decimal"), ("{0} / 3", "decimal"), ("CAST({0} AS DOUBLE)", "float"), ("{0} * 0.5", "decimal"), ("floor({0})", "decimal")),
@@ -65,6 +68,7 @@ ANYWHERE = (
 def constant(rng: Random, ref: Ref) -> Expr:
     """A value of the type of a column, or of its family."""
     kinds = [BY_TYPE[ref.type]] if ref.type in BY_TYPE else [k for k in KINDS if k.family == ref.family]
+    kinds = kinds[:1] if ref.family in NESTED else kinds
     if not kinds:
         return Expr("NULL", (), ref.family)
     kind = rng.choice(kinds)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shutil
 from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
+from time import strftime
 
 from pyspark.sql import SparkSession
 
@@ -13,7 +18,8 @@ from fuzz import values
 from fuzz.case import Case, to_json
 from fuzz.kinds import taken_kinds
 from fuzz.run import Failure, Outcome, run
-from fuzz.scenarios import scenario
+from fuzz.scenarios import BLOCK, choice_of, scenario
+from fuzz.session import choosing
 from fuzz.shrink import shrunk
 
 FAILURES = Path(__file__).parent / "failures"
@@ -31,22 +37,37 @@ class Hunt:
         self.counts: Counter[str] = Counter()
         self.failures: list[Failure] = []
         self.known: Counter[str] = Counter()
-        self._played = 0
-        self.kinds, self.refused = taken_kinds(spark, folder / "types", avoid)
+        self._numbers = itertools.count(1)
+        self._one = Lock()
+        kinds, self.refused = taken_kinds(spark, folder / "types", avoid)
+        values.use(kinds)
 
     def scenario(self, seed: int) -> Outcome:
         """Plays the scenario of a seed; failures are shrunk and written."""
-        with values.only(self.kinds):
-            case = scenario(self.spark, seed, self.counts, self.views, self.rounds, self.avoid)
+        counts: Counter[str] = Counter()
+        case = scenario(self.spark, seed, counts, self.views, self.rounds, self.avoid)
         outcome = self.play(case)
-        self.counts += outcome.counts
+        with self._one:
+            self.counts.update(counts + outcome.counts)
         for failure in outcome.failures:
             self._keep(case, failure)
+        print(f"{strftime('%H:%M:%S')} {self.line(seed)}", flush=True)
         return outcome
 
+    def blocks(self, first: int, jobs: int, goes_on: Callable[[], bool]) -> int:
+        """Scenario after scenario, several at once, until it is time to end; how many were played.
+
+        Scenarios of one block choose strategies in one way, which is said to the whole process."""
+        seed = first
+        while goes_on():
+            end = seed - seed % BLOCK + BLOCK
+            with choosing(choice_of(seed)), ThreadPoolExecutor(jobs) as pool:
+                played = pool.map(lambda n: goes_on() and bool(self.scenario(n)), range(seed, end))
+            seed += sum(played)
+        return seed - first
+
     def play(self, case: Case, stop_at_first: bool = False) -> Outcome:
-        self._played += 1
-        path = self.folder / f"w{self._played}"
+        path = self.folder / f"w{next(self._numbers)}"
         try:
             return run(self.spark, case, path, stop_at_first)
         finally:
@@ -54,8 +75,9 @@ class Hunt:
 
     def _keep(self, case: Case, failure: Failure) -> None:
         """Errors that were met before are only counted; the first ones, and wrong answers, are shrunk."""
-        self.failures.append(failure)
-        self.known[failure.signature] += 1
+        with self._one:
+            self.failures.append(failure)
+            self.known[failure.signature] += 1
         small, told = case, failure
         if failure.kind == "wrong" or self.known[failure.signature] <= 2:
             small = shrunk(case, failure, lambda c: self._fails(c, failure) is not None, self.seconds)

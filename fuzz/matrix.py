@@ -13,9 +13,11 @@ import argparse
 import re
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from time import strftime
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -25,7 +27,7 @@ from fuzz.model import Model
 from fuzz.oracle import session_of, show_tables
 from fuzz.run import Player
 from fuzz.schemas import Column, Row, Table
-from fuzz.session import started
+from fuzz.session import choosing, started
 from fuzz.values import KINDS, Kind, as_compared
 
 OPERATORS = {
@@ -128,8 +130,9 @@ def played(spark: SparkSession, kind: Kind, operators: Mapping[str, str]) -> Pla
 
 def _record(spark: SparkSession, column: Place, case: Case, views: list[tuple[str, View]]) -> None:
     whole = replace(case, views=tuple(view for _, view in views))
-    player = Player(spark, whole, Path(tempfile.mkdtemp(prefix="viewkeeper-matrix-")) / "w")
-    outcome = player.play()
+    with tempfile.TemporaryDirectory(prefix="viewkeeper-matrix-") as folder:
+        player = Player(spark, whole, Path(folder) / "w")
+        outcome = player.play()
     refused = [f for f in outcome.failures if f.kind == "crash" and f.step < 0]
     if refused:
         why = f"no table: {refused[0].told['error'].split(':')[0]}"
@@ -166,26 +169,37 @@ The values are those at home in the type and those at its edges, NULL, and dupli
 """
 
 
-def page(columns: Iterable[Place], operators: Iterable[str]) -> str:
-    lines = [HEAD, "| type | " + " | ".join(operators) + " |", "| --- |" + " --- |" * len(list(operators))]
-    lines += [
-        f"| `{c.kind.type}` | " + " | ".join(c.cells.get(o, "") for o in operators) + " |" for c in columns
-    ]
-    return "\n".join(lines) + "\n"
+def page(columns: Iterable[Place], operators: Sequence[str]) -> Iterator[str]:
+    """The lines of the page, each as soon as its type was played."""
+    yield HEAD
+    yield "| type | " + " | ".join(operators) + " |"
+    yield "| --- |" + " --- |" * len(operators)
+    for column in columns:
+        cells = " | ".join(column.cells.get(operator, "") for operator in operators)
+        yield f"| `{column.kind.type}` | {cells} |"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="fuzz.matrix")
     parser.add_argument("--types", default="", help="some types, separated by `;`")
-    chosen = [text for text in parser.parse_args().types.split(";") if text]
-    spark, columns = started(), []
-    for kind in KINDS:
-        if not chosen or kind.type in chosen:
-            columns.append(played(spark, kind, OPERATORS))
-            for line in columns[-1].wrong:
-                print(line[:600], file=sys.stderr, flush=True)
-    print(page(columns, list(OPERATORS)))
-    return 1 if any(column.wrong for column in columns) else 0
+    parser.add_argument("--jobs", type=int, default=2, help="types that are played side by side")
+    options = parser.parse_args()
+    chosen = [text for text in options.types.split(";") if text]
+    spark, wrong = started(), []
+
+    def one(kind: Kind) -> Place:
+        place = played(spark, kind, OPERATORS)
+        print(f"{strftime('%H:%M:%S')} {kind.type}", file=sys.stderr, flush=True)
+        for line in place.wrong:
+            print(line[:600], file=sys.stderr, flush=True)
+        wrong.extend(place.wrong)
+        return place
+
+    with choosing("maintain"), ThreadPoolExecutor(options.jobs) as pool:
+        kinds = [kind for kind in KINDS if not chosen or kind.type in chosen]
+        for line in page(pool.map(one, kinds), list(OPERATORS)):
+            print(line, flush=True)
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

@@ -1,24 +1,29 @@
 """What plain Spark answers to the texts of the views, over the model of the tables.
 
 Nothing of Viewkeeper is used here. Recursion by UNION, which Spark cannot run, is evaluated naively: all
-relations start empty and are computed from each other until nothing changes.
+relations start empty and are computed from each other until nothing changes, by DuckDB where the types of
+the nodes mean the same there.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from fuzz import fixpoint
 from fuzz.bags import Bag, bag_of
-from fuzz.case import View
+from fuzz.case import Settings, View, mentions
 from fuzz.model import Model
 from fuzz.schemas import Row, Table
 
@@ -51,13 +56,8 @@ def _cast_type(kind: str) -> str:
     return re.sub(r"^(var)?char\(\d+\)$", "string", kind)
 
 
-def session_of(spark: SparkSession, settings: Mapping[str, str] | None = None) -> SparkSession:
-    """A session for questions only: it has its own names and its own settings."""
-    session = spark.newSession()
-    for name, value in {**FAST, **(settings or {})}.items():
-        session.conf.set(name, value)
-    return session
-
+BASE = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "true"}
+"""What texts of values are read under: a row is the same row in every session."""
 
 FAST = {
     "spark.sql.shuffle.partitions": "1",
@@ -66,31 +66,102 @@ FAST = {
 }
 
 
-def show_tables(session: SparkSession, model: Model, shuffled: Random | None = None) -> None:
-    """Makes the tables of the model visible to a session, if asked in another order of rows."""
+def session_of(spark: SparkSession, settings: Settings = ()) -> SparkSession:
+    """A session for questions only: it has its own names and its own settings."""
+    session = spark.newSession()
+    for name, value in {**FAST, **dict(settings)}.items():
+        session.conf.set(name, value)
+    return session
+
+
+@contextmanager
+def told(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """A session that has other settings for a while."""
+    before = {name: session.conf.get(name, None) for name in settings}
+    try:
+        for name, value in settings.items():
+            session.conf.set(name, value)
+        yield
+    finally:
+        for name, known in before.items():
+            session.conf.unset(name) if known is None else session.conf.set(name, known)
+
+
+def show_table(session: SparkSession, table: Table, rows: Iterable[Row]) -> None:
+    """Makes the rows of a table visible to a session under its name."""
+    with told(session, BASE):
+        session.sql(table_text(table, rows)).createOrReplaceTempView(table.name)
+
+
+def show_tables(session: SparkSession, model: Model) -> None:
     for name, table in model.tables.items():
-        rows = list(model.rows[name])
-        if shuffled:
-            shuffled.shuffle(rows)
-        session.sql(table_text(table, rows)).createOrReplaceTempView(name)
+        show_table(session, table, model.rows[name])
 
 
-def answers(
-    session: SparkSession, model: Model, views: Iterable[View], shuffled: Random | None = None
-) -> dict[str, Answer]:
-    """The answer to every view; a view that reads another reads that one's text."""
-    show_tables(session, model, shuffled)
-    frames: dict[str, DataFrame | Answer] = {}
-    for view in views:
-        frames |= _frames(session, view)
-    with ThreadPoolExecutor(2) as pool:
-        return dict(zip(frames, pool.map(_answer, frames.values())))
+class Oracle:
+    """Answers to views, each under the settings of its view. What was answered once over the same rows is
+    known; a view that reads others reads their texts, which have its settings."""
+
+    def __init__(self, spark: SparkSession, settings: Settings = (), shuffled: Random | None = None) -> None:
+        self.spark, self.settings, self.shuffled = spark, settings, shuffled
+        self._sessions: dict[Settings, SparkSession] = {}
+        self._shown: dict[tuple[Settings, str], Any] = {}
+        self._frames: dict[tuple[Settings, str], DataFrame | Answer] = {}
+        self._known: dict[tuple[str, Any], Answer] = {}
+
+    def answers(self, model: Model, views: Iterable[View]) -> dict[str, Answer]:
+        """The answer to every view, those that are read before those that read them."""
+        keys: dict[str, Any] = {name: (name, tuple(rows)) for name, rows in model.rows.items()}
+        asked = {}
+        for view in views:
+            settings = tuple({**dict(self.settings), **dict(view.settings)}.items())
+            read = tuple(key for name, key in keys.items() if mentions(view, name))
+            key = hash((view.text, view.equations, settings, read))
+            if any((name, key) not in self._known for name in view.predicates):
+                asked |= self._framed(model, view, settings, key, views, keys)
+            keys |= dict.fromkeys(view.predicates, key)
+        with ThreadPoolExecutor(3) as pool:
+            for (name, key), answer in zip(asked, pool.map(_answer, asked.values())):
+                self._known[name, key] = answer
+        return {name: self._known[name, keys[name]] for view in views for name in view.predicates}
+
+    def _framed(
+        self,
+        model: Model,
+        view: View,
+        settings: Settings,
+        key: Any,
+        views: Iterable[View],
+        keys: Mapping[str, Any],
+    ) -> dict[tuple[str, Any], DataFrame | Answer]:
+        """The query of a view in the session of its settings, which first sees all that it reads."""
+        session = self._session(settings)
+        for name, table in model.tables.items():
+            if mentions(view, name) and self._shown.get((settings, name)) != keys[name]:
+                rows = list(model.rows[name])
+                if self.shuffled:
+                    self.shuffled.shuffle(rows)
+                show_table(session, table, rows)
+                self._shown[settings, name] = keys[name]
+        for other in views:
+            if other is not view and any(mentions(view, n) for n in other.predicates):
+                self._framed(model, other, settings, keys[other.predicates[0]], views, keys)
+        if self._shown.get((settings, view.name)) != key:
+            for name, frame in _frames(session, model, view).items():
+                self._frames[settings, name] = frame
+            self._shown[settings, view.name] = key
+        return {(name, key): self._frames[settings, name] for name in view.predicates}
+
+    def _session(self, settings: Settings) -> SparkSession:
+        if settings not in self._sessions:
+            self._sessions[settings] = session_of(self.spark, settings)
+        return self._sessions[settings]
 
 
-def _frames(session: SparkSession, view: View) -> dict[str, DataFrame | Answer]:
+def _frames(session: SparkSession, model: Model, view: View) -> dict[str, DataFrame | Answer]:
     try:
         if view.equations:
-            return _least_fixpoint(session, view)
+            return _least_fixpoint(session, model, view)
         frame = session.sql(view.text)
         frame.createOrReplaceTempView(view.name)
         return {view.name: frame}
@@ -115,25 +186,38 @@ def columns_of(schema: StructType) -> tuple[tuple[str, str], ...]:
     return tuple((name, re.sub(r"^(var)?char\(\d+\)$", "string", kind)) for name, kind in kinds)
 
 
-def _least_fixpoint(session: SparkSession, view: View) -> dict[str, DataFrame | Answer]:
+def _least_fixpoint(session: SparkSession, model: Model, view: View) -> dict[str, DataFrame | Answer]:
     """Sets that grow until the equations hold; the view's text, if it has one, is asked over them."""
-    names = [name for name, _ in view.equations]
-    found: dict[str, set[Any]] = {name: set() for name in names}
     schemas = _schemas(session, view)
+    found = fixpoint.grown(session, model, view) or _grown(session, view, schemas)
+    for name, rows in found.items():
+        _show_rows(session, name, rows, schemas[name])
+    if view.language == "datalog":
+        return {name: session.table(name) for name in found}
+    frame = session.sql(BODY.sub("", view.text))
+    frame.createOrReplaceTempView(view.name)
+    return {view.name: frame}
+
+
+def _grown(session: SparkSession, view: View, schemas: Mapping[str, StructType]) -> fixpoint.Sets:
+    """All relations computed from each other by Spark, until nothing changes."""
+    found: fixpoint.Sets = {name: set() for name in schemas}
     for _ in range(ROUNDS):
-        for name in names:
-            session.createDataFrame(list(found[name]), schemas[name]).createOrReplaceTempView(name)
         after = {name: {tuple(row) for row in session.sql(text).collect()} for name, text in view.equations}
         if after == found:
             break
         found = after
-    frames = {name: session.table(name) for name in names}
-    if view.language == "datalog":
-        return dict(frames)
-    body = session.sql(BODY.sub("", view.text))
-    rows, schema = body.collect(), body.schema
-    session.createDataFrame(rows, schema).createOrReplaceTempView(view.name)
-    return {view.name: session.table(view.name)}
+        for name, rows in found.items():
+            _show_rows(session, name, rows, schemas[name])
+    return found
+
+
+def _show_rows(session: SparkSession, name: str, rows: Iterable[Any], schema: StructType) -> None:
+    columns = list(zip(*rows)) or [()] * len(schema)
+    kinds = to_arrow_schema(schema)
+    arrays = [pa.array(values, kind.type) for values, kind in zip(columns, kinds)]
+    frame = session.createDataFrame(pa.Table.from_arrays(arrays, schema=kinds), schema)
+    frame.createOrReplaceTempView(name)
 
 
 BODY = re.compile(r"^.*/\* body \*/", re.S)
@@ -145,5 +229,5 @@ def _schemas(session: SparkSession, view: View) -> dict[str, StructType]:
     schemas: dict[str, StructType] = {}
     for name, text in view.equations:
         schemas[name] = session.sql(re.split(r"\bUNION\b", text)[0]).schema
-        session.createDataFrame([], schemas[name]).createOrReplaceTempView(name)
+        _show_rows(session, name, [], schemas[name])
     return schemas

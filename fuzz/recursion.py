@@ -6,11 +6,12 @@ equations between relations, which the oracle evaluates naively.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
-from fuzz.case import View
+from fuzz.case import Step, View
 from fuzz.schemas import Table
 
 _NODES = ("int", "bigint", "string", "date")
@@ -106,4 +107,45 @@ def program(rng: Random, g: Graph) -> View:
     return View(g.p, "\n".join(rules), equations=tuple(equations), language="datalog")
 
 
-FORMS: tuple[Callable[[Random, Graph], View], ...] = (closure, closure, mutual, walks, walks, program)
+_EDGE = re.compile(r"(\w+)\(X, Y\) :- (\w+)\((\w+): X, (\w+): Y\)")
+
+
+def changed_rules(rng: Random, view: View) -> tuple[Step, View]:
+    """A rule more or a rule less of the closure of a program, and the program that this makes."""
+    match = _EDGE.match(view.text)
+    assert match is not None
+    reach, g = match.group(1), Graph(match.group(2), match.group(3), match.group(4), view.name)
+    edge = f"{g.table}({g.a}: {{}}, {g.b}: {{}})"
+    rules = {
+        f"{reach}(X, Y) :- {edge.format('Y', 'X')}.": f"SELECT {g.b} AS x, {g.a} AS y FROM {g.table}",
+        f"{reach}(X, Y) :- {edge.format('X', 'Z')}, {reach}(Z, Y).": (
+            f"SELECT e.{g.a}, r.y FROM {g.table} e JOIN {reach} r ON e.{g.b} = r.x"
+        ),
+        f"{reach}(X, Y) :- {reach}(X, Z), {reach}(Z, Y).": (
+            f"SELECT r.x, s.y FROM {reach} r JOIN {reach} s ON r.y = s.x"
+        ),
+        f"{reach}(X, Y) :- {reach}(X, Z), {edge.format('Z', 'Y')}.": g.step(reach),
+    }
+    rule = rng.choice(list(rules))
+    lines, (name, equation), others = view.text.split("\n"), view.equations[0], view.equations[1:]
+    change = "drop" if rule in lines else "add"
+    if change == "drop":
+        lines.remove(rule)
+        branches = [branch for branch in equation.split(" UNION ") if branch != rules[rule]]
+    else:
+        lines.append(rule)
+        branches = [*equation.split(" UNION "), rules[rule]]
+    changed = replace(view, text="\n".join(lines), equations=((name, " UNION ".join(branches)), *others))
+    step = {"do": "rules", "view": view.name, "change": change, "rule": rule}
+    return {**step, "text": changed.text, "equations": changed.equations}, changed
+
+
+FORMS: tuple[Callable[[Random, Graph], View], ...] = (
+    closure,
+    closure,
+    mutual,
+    walks,
+    walks,
+    program,
+    program,
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from fuzz.values import NULL, family_of, pool, random_kind
@@ -90,6 +90,19 @@ def _key_column(rng: Random, name: str) -> Column:
     kind = random_kind(rng, key=True)
     values = tuple(str(n) for n in range(1, 13)) if kind.type == "int" else (*kind.plain, *kind.edges)
     return Column(name, kind.type, values, nullable=False)
+
+
+def scaled(tables: tuple[Table, ...], scale: int) -> tuple[Table, ...]:
+    """Tables whose keys can tell so many times more rows apart."""
+    values = tuple(str(n) for n in range(1, 12 * scale + 1))
+    keys = {t.name for t in tables if t.columns[0].type == "int" and t.key}
+
+    def column(table: Table, c: Column) -> Column:
+        refers = table.reference and c.name == table.reference[0] and table.reference[1] in keys
+        own = c.type == "int" and c.name in table.key
+        return replace(c, pool=values) if own or refers else c
+
+    return tuple(replace(t, columns=tuple(column(t, c) for c in t.columns)) for t in tables)
 
 
 def random_value(rng: Random, column: Column) -> str:

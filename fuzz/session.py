@@ -4,19 +4,97 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
 
 from pyspark.sql import SparkSession
 
-from viewkeeper import lattices
-from viewkeeper.planning import calibration, planner
+from viewkeeper.limits import Limits
+
+CHOICES: dict[str, dict[str, Any]] = {
+    "cost": {
+        "planning.calibration.BOUNDS": (0.2, 5.0),
+        "planning.planner.NOISE": 0.05,
+        "lattices.WAITING": 500_000,
+        "limits.LIMITS": Limits(),
+    },
+    "maintain": {
+        "planning.calibration.BOUNDS": (1.0, 1.0),
+        "planning.planner.NOISE": 1000.0,
+        "lattices.WAITING": -1_000_000,
+        "limits.LIMITS": Limits(),
+    },
+}
+"""Tables of a few rows are cheaper to recompute: mostly the choice is told to look away from that. Its own
+values are here too, since tests set others."""
+
+TIGHT = Limits(
+    broadcast=3,
+    broadcast_to=6,
+    candidates_stored=6,
+    changes_held=2,
+    diff_expected=4,
+    diff_fetched=8,
+    driver_join=6,
+    gathered=8,
+    hashed=4,
+    in_list=3,
+    in_listed=8,
+    joins_in_task=2,
+    laid=4,
+    layers_joined=1,
+    looked_up=6,
+    one_file=5,
+    one_task=5,
+    result_files=2,
+    result_held=5,
+    round_fetched=5,
+    round_held=4,
+    unions=2,
+    worth_in_list=3,
+    written_by_driver=4,
+)
+
+CHOICES["tight"] = CHOICES["maintain"] | {
+    "limits.LIMITS": TIGHT,
+    "fresh.READ": 5,
+    "maintenance.aggregates.MANY": 3,
+    "maintenance.aggregates.WRITTEN": 3,
+    "maintenance.summary_delta.preaggregate.WORTH": 3,
+    "passes.FETCHED": 5,
+    "planning.cardinality.BROADCAST": 5,
+    "planning.planner.MANY": 5,
+    "relevant.MANY": 2,
+    "spark.fixpoint.FEW": 4,
+    "storage.compaction.LARGE_LAYER": 3,
+    "storage.compaction.MOST_LAYERS": 3,
+    "storage.compaction.SMALL_MAIN": 6,
+}
+"""Bounds on either side of which work is done in another way, so low that tables of a few rows cross them."""
 
 
-def prefer_maintenance() -> None:
-    """Tables of a few rows are cheaper to recompute: the choice is told to look away from that."""
-    calibration.BOUNDS = (1.0, 1.0)
-    planner.NOISE = 1000.0
-    lattices.WAITING = -1_000_000
+@contextmanager
+def choosing(choice: str) -> Iterator[None]:
+    """How strategies are chosen while a case is played: by all threads, so they play cases of one choice."""
+    before = {name: _set(name, value) for name, value in CHOICES[choice].items()}
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            _set(name, value)
+
+
+def _set(name: str, value: Any) -> Any:
+    """Gives a constant of Viewkeeper another value, and says which one it had."""
+    module, constant = f"viewkeeper.{name}".rsplit(".", 1)
+    place = import_module(module)
+    before = getattr(place, constant)
+    setattr(place, constant, value)
+    return before
 
 
 def started() -> SparkSession:
@@ -24,7 +102,6 @@ def started() -> SparkSession:
     same reason Java compiles quickly, and not well."""
     os.environ["TZ"] = "UTC"
     time.tzset()
-    prefer_maintenance()
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     return (
         SparkSession.builder.master("local[2]")
@@ -47,5 +124,14 @@ def started() -> SparkSession:
         .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         .config("spark.sql.timeType.enabled", "true")
         .config("spark.sql.ui.explainMode", "simple")
+        .config("spark.plugins", "org.apache.spark.sql.connect.SparkConnectPlugin")
+        .config("spark.connect.grpc.binding.address", "127.0.0.1")
+        .config("spark.connect.grpc.binding.port", str(_free_port()))
         .getOrCreate()
     )
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from time import monotonic
+from typing import Any
 
 from fuzz.case import Case, Step, View
 from fuzz.compare import with_ancestors
@@ -51,7 +52,7 @@ def _about(steps: tuple[Step, ...], views: tuple[View, ...]) -> tuple[Step, ...]
     names = {name for view in views for name in view.predicates}
     kept = []
     for step in steps:
-        if step["do"] == "refresh" and step["views"]:
+        if step.get("views"):
             chosen = [name for name in step["views"] if name in names]
             if not chosen:
                 continue
@@ -124,16 +125,30 @@ def _simpler_views(case: Case) -> Iterator[Case]:
 
 
 def _simpler_steps(case: Case) -> Iterator[Case]:
-    """The plainest options that still fail: no strategy asked for, refreshed later, by default policies."""
+    """The plainest options that still fail: no strategy asked for, refreshed later, by default policies, in
+    sessions without settings of their own."""
+    usual: tuple[dict[str, Any], ...] = ({"choice": "maintain"}, {"settings": ()})
+    yield from (less for plain in usual if (less := replace(case, **plain)) != case)
     for number, view in enumerate(case.views):
-        for plain in ({"strategy": "auto"}, {"refresh": "deferred"}):
+        options: tuple[dict[str, Any], ...] = (
+            {"strategy": "auto"},
+            {"refresh": "deferred"},
+            {"settings": ()},
+        )
+        for plain in options:
             less = replace(view, **plain)
             if less != view:
                 yield replace(case, views=(*case.views[:number], less, *case.views[number + 1 :]))
     for number, step in enumerate(case.steps):
-        for less in ({"policy": "auto"}, {"how": "frame"}, {"views": []}):
-            if any(name in step and step[name] != usual for name, usual in less.items()):
-                yield replace(case, steps=(*case.steps[:number], {**step, **less}, *case.steps[number + 1 :]))
+        for plainer in _plainer(step):
+            yield replace(case, steps=(*case.steps[:number], plainer, *case.steps[number + 1 :]))
+
+
+def _plainer(step: Step) -> Iterator[Step]:
+    usual: Step = {"policy": "auto", "how": "frame"} | ({"views": []} if step["do"] == "refresh" else {})
+    yield from ({**step, name: value} for name, value in usual.items() if step.get(name, value) != value)
+    for name in {"check", "use_lattice", "settings", "elsewhere"} & step.keys():
+        yield {key: value for key, value in step.items() if key != name}
 
 
 def _fewer_columns(case: Case) -> Iterator[Case]:

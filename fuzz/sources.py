@@ -56,7 +56,10 @@ def _single(draw: Draw, depth: int) -> Scoped:
     relations = {**draw.relations, **draw.ctes}
     name = draw.rng.choice(sorted(relations))
     alias = draw.fresh("r")
-    scope = tuple(Ref(f"{alias}.{quoted(column)}", family_of(kind), kind) for column, kind in relations[name])
+    case = str.upper if draw.rng.random() < 0.03 else str
+    scope = tuple(
+        Ref(f"{alias}.{case(quoted(column))}", family_of(kind), kind) for column, kind in relations[name]
+    )
     return Scoped(Named(name, alias), scope)
 
 

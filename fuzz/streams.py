@@ -3,61 +3,109 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from random import Random
+from typing import Any
 
 from fuzz.case import Case, Step
 from fuzz.model import Change, Model
+from fuzz.query import Select, smaller
+from fuzz.recursion import changed_rules
 from fuzz.schemas import Row, Table, random_value
 from fuzz.values import NULL, is_listable
 
-POLICIES = ("auto", "incremental", "incremental", "strict", "full")
+POLICIES = ("auto", "incremental", "incremental", "incremental", "strict", "strict", "full")
 EQUAL = ("integer", "date", "boolean")
 """Families whose texts are equal where their values are: conditions of statements are decided by the text."""
 
 
-def first_rows(rng: Random, tables: tuple[Table, ...]) -> dict[str, tuple[Row, ...]]:
+def first_rows(rng: Random, tables: tuple[Table, ...], scale: int = 1) -> dict[str, tuple[Row, ...]]:
     model = Model(tables, {})
     for table in tables:
+        number = 0 if rng.random() < 0.07 else scale * rng.choice((1, 4, 8, 8, 12, 12, 16))
         model.apply(
             {
                 "do": "transaction",
-                "changes": [
-                    _insert(rng, model, table, 0 if rng.random() < 0.07 else rng.choice((8, 12, 16)))
-                ],
+                "changes": [_insert(rng, model, table, number)],
             }
         )
     return {name: tuple(rows) for name, rows in model.rows.items()}
 
 
-def random_steps(rng: Random, case: Case, rounds: int) -> tuple[Step, ...]:
+def random_steps(rng: Random, case: Case, rounds: int, scale: int = 1) -> tuple[Step, ...]:
     """Rounds of changes, each with a refresh of everything at its end."""
     model, steps = Model.of(case), []
+    programs = {view.name: view for view in case.views if view.language == "datalog"}
     for _ in range(rounds):
         for _ in range(rng.choice((0, 1, 1, 1, 2, 3))):
-            step = _change(rng, model)
+            step = _change(rng, model, scale)
             model.apply(step)
             steps.append(step)
         steps += _between(rng, case, model)
-        steps.append({"do": "refresh", "views": [], "policy": rng.choice(POLICIES)})
-        steps += _afterwards(rng)
+        for name in programs:
+            if rng.random() < 0.4:
+                step, programs[name] = changed_rules(rng, programs[name])
+                steps.append(step)
+        steps.append(_refresh(rng, case, []))
+        steps += _afterwards(rng, case)
         steps += _redefined(rng, case, model)
     return tuple(steps)
 
 
+def _refresh(rng: Random, case: Case, names: list[str]) -> Step:
+    """A refresh; now and then it checks itself, uses no lattice, comes from a session with other settings, or
+    from another process."""
+    step: Step = {"do": "refresh", "views": names, "policy": rng.choice(POLICIES)}
+    if rng.random() < 0.08:
+        step["check"] = rng.choice((1.0, 0.5))
+    if rng.random() < 0.1:
+        step["use_lattice"] = False
+    if rng.random() < 0.1:
+        step["settings"] = [rng.choice(OTHER_SETTINGS)]
+    elif rng.random() < 0.02 and case.choice == "maintain":
+        step["elsewhere"] = True
+    return step
+
+
+OTHER_SETTINGS = (
+    ("spark.sql.session.timeZone", "America/New_York"),
+    ("spark.sql.session.timeZone", "Asia/Kolkata"),
+    ("spark.sql.ansi.enabled", "false"),
+    ("spark.sql.ansi.enabled", "false"),
+    ("spark.sql.caseSensitive", "true"),
+    ("spark.sql.decimalOperations.allowPrecisionLoss", "false"),
+)
+"""Settings that change what a text means: a view keeps those that it was defined under."""
+
+
 def _redefined(rng: Random, case: Case, model: Model) -> list[Step]:
-    """A view gets the text of another, or a table is dropped with all above it and made again."""
+    """A view gets the text of another, or its own with a part less; or a table is dropped with all above it
+    and made again."""
     plain = [view for view in case.views if not view.equations and not re.search(r"\bv\d+", view.text)]
-    if plain and rng.random() < 0.12:
+    if plain and rng.random() < 0.08:
         target, text = rng.choice(plain).name, rng.choice(plain).text
         return [{"do": "alter", "view": target, "text": text}]
+    less = [(view.name, query) for view in case.views for query in _same_columns(view.query)]
+    if less and rng.random() < 0.12:
+        target, query = rng.choice(less)
+        return [{"do": "alter", "view": target, "text": str(query)}]
     childless = [table for table in model.tables.values() if not _has_children(model, table)]
-    if rng.random() < 0.06:
+    if rng.random() < 0.08:
         table = rng.choice(childless)
         empty = Model(model.tables.values(), {**model.rows, table.name: []})
         step = {"do": "recreate", "table": table.name, "rows": _insert(rng, empty, table, 8)["rows"]}
         model.apply(step)
         return [step]
     return []
+
+
+def _same_columns(query: Any) -> Iterator[Select]:
+    """Queries with a condition less, or without DISTINCT: those who read the view need not change."""
+    if isinstance(query, Select):
+        for less in smaller(query):
+            kept = isinstance(less, Select) and less.items == query.items and less.source == query.source
+            if kept and less.group == query.group and less.limit == query.limit:
+                yield less
 
 
 def _between(rng: Random, case: Case, model: Model) -> list[Step]:
@@ -71,18 +119,22 @@ def _between(rng: Random, case: Case, model: Model) -> list[Step]:
     names = [name for view in case.views for name in view.predicates]
     if rng.random() < 0.2 and names:
         chosen = rng.sample(names, min(len(names), 3))
-        found.append({"do": "refresh", "views": chosen, "policy": rng.choice(POLICIES)})
+        found.append(_refresh(rng, case, chosen))
         found.append(_change(rng, model))
         model.apply(found[-1])
     return found
 
 
-def _afterwards(rng: Random) -> list[Step]:
+def _afterwards(rng: Random, case: Case) -> list[Step]:
     names = [("compact", 0.12), ("vacuum", 0.05), ("reopen", 0.12)]
-    return [{"do": name} for name, chance in names if rng.random() < chance]
+    found: list[Step] = [{"do": name} for name, chance in names if rng.random() < chance]
+    views = [name for view in case.views for name in view.predicates]
+    if views and rng.random() < 0.3:
+        found.append({"do": "look", "views": rng.sample(views, min(len(views), 3))})
+    return found
 
 
-def _change(rng: Random, model: Model) -> Step:
+def _change(rng: Random, model: Model, scale: int = 1) -> Step:
     """A transaction, or a statement where some table takes one."""
     if rng.random() < 0.25:
         statement = _statement(rng, model)
@@ -90,7 +142,7 @@ def _change(rng: Random, model: Model) -> Step:
             return statement
     after, changes = model.copy(), []
     for name in rng.sample(sorted(model.tables), rng.choice((1, 1, 2, len(model.tables)))):
-        for change in _changes(rng, after, after.tables[name]):
+        for change in _changes(rng, after, after.tables[name], scale):
             after.apply({"do": "transaction", "changes": [change]})
             changes.append(change)
     listable = all(is_listable(c.type) for t in model.tables.values() for c in t.columns)
@@ -101,7 +153,7 @@ def _change(rng: Random, model: Model) -> Step:
     }
 
 
-def _changes(rng: Random, model: Model, table: Table) -> list[Change]:
+def _changes(rng: Random, model: Model, table: Table, scale: int = 1) -> list[Change]:
     kind = rng.choice(("insert", "delete", "both", "both", "update", "again", "all"))
     found: list[Change] = []
     if kind in ("delete", "both", "all"):
@@ -115,7 +167,7 @@ def _changes(rng: Random, model: Model, table: Table) -> list[Change]:
     after = model.copy()
     after.apply({"do": "transaction", "changes": found})
     if kind in ("insert", "both", "update"):
-        found.append(_insert(rng, after, table, rng.choice((1, 1, 2, 4))))
+        found.append(_insert(rng, after, table, scale * rng.choice((1, 1, 2, 4))))
     return [change for change in found if change["rows"]]
 
 

@@ -86,6 +86,12 @@ _LISTABLE = {"integer", "decimal", "float", "string", "binary", "date", "timesta
 _used: tuple[Kind, ...] = KINDS
 
 
+def use(kinds: Sequence[Kind]) -> None:
+    """From now on no other types are drawn than these."""
+    global _used
+    _used = tuple(kinds)
+
+
 @contextmanager
 def only(kinds: Sequence[Kind]) -> Iterator[None]:
     """For a while no other types are drawn than these."""

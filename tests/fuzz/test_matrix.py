@@ -20,7 +20,7 @@ def test_views_over_a_type_answer_as_spark_does(spark: SparkSession, kind: str) 
     place = played(spark, BY_TYPE[kind], {name: OPERATORS[name] for name in PLACES})
     assert not place.wrong
     assert set(place.cells) == set(PLACES)
-    assert kind in page([place], PLACES)
+    assert kind in "".join(page([place], PLACES))
     assert "maintained" in place.cells.values()
 
 

@@ -19,17 +19,16 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
+from viewkeeper import limits
 from viewkeeper.algebra.inner_names import inner_column
 from viewkeeper.algebra.relations import Join, Relation
 from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.errors import MissingFile
 from viewkeeper.planning.physical import (
-    LIMITS,
     Facts,
     Fragment,
     Input,
     KnownTypes,
-    Limits,
     Physical,
     lowered,
 )
@@ -53,10 +52,10 @@ UNKNOWN = Input()
 class Engine:
     """One Spark session at work for one warehouse."""
 
-    def __init__(self, spark: SparkSession, folder: Folder, limits: Limits = LIMITS) -> None:
+    def __init__(self, spark: SparkSession, folder: Folder) -> None:
         self.spark = spark
         self.folder = folder
-        self.limits = limits
+        self.limits = limits.LIMITS
         self.actions = 0
         self._checked: set[str] = set()
         self._lock = threading.RLock()
@@ -70,7 +69,7 @@ class Engine:
         self._in_one_task: WeakKeyDictionary[DataFrame, int] = WeakKeyDictionary()  # joins that are in it
         self._few: WeakSet[DataFrame] = WeakSet()
         self._local: WeakKeyDictionary[DataFrame, pa.Table] = WeakKeyDictionary()
-        self._opened = lru_cache(limits.opened)(self._open)
+        self._opened = lru_cache(self.limits.opened)(self._open)
 
     @contextmanager
     def keeping(self) -> Iterator[None]:
