@@ -8,15 +8,15 @@ import time
 
 from pyspark.sql import SparkSession
 
-from viewkeeper import lattices
 from viewkeeper.planning import calibration, planner
+from viewkeeper.refresh import lattice
 
 
 def prefer_maintenance() -> None:
     """Tables of a few rows are cheaper to recompute: the choice is told to look away from that."""
     calibration.BOUNDS = (1.0, 1.0)
     planner.NOISE = 1000.0
-    lattices.WAITING = -1_000_000
+    lattice.WAITING = -1_000_000
 
 
 def started() -> SparkSession:

@@ -14,10 +14,11 @@ from viewkeeper.changes import Transaction
 from viewkeeper.inspection import HistoryEntry, Status
 from viewkeeper.lattices import drawn
 from viewkeeper.maintenance.lattice.draw import Drawing
-from viewkeeper.measurement import measured
 from viewkeeper.planning.explain import Explanation
 from viewkeeper.planning.planner import checked_policy
-from viewkeeper.refresh import propagate, refresh
+from viewkeeper.refresh.explain import explain
+from viewkeeper.refresh.life import propagate, refresh
+from viewkeeper.refresh.measure import measured
 from viewkeeper.report import Report
 from viewkeeper.spark.engine import Engine
 from viewkeeper.spark.session import DataFrame, SparkSession, local_session
@@ -163,7 +164,7 @@ class Warehouse:
 
     def explain(self, view: str) -> Explanation:
         """How a view is maintained, and what each way costs; given SQL, how a view of it would be."""
-        return inspection.explain(self._work, view)
+        return explain(self._work, view)
 
     def explain_query(self, sql: str, *, allow_stale: bool = False) -> QueryExplanation:
         """Which view answers a query, or why none does."""

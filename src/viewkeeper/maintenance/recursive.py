@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from viewkeeper.algebra.relations import Fixpoint
 from viewkeeper.algebra.walk import nodes
-from viewkeeper.maintenance.counting import maintained, redefined, replaced_input
+from viewkeeper.maintenance.counting import redefined, replaced_input
 from viewkeeper.maintenance.strategy import Batch, Stratum, View
-from viewkeeper.planning.steps import Script
 from viewkeeper.report import Reason
 
 NOT_RECURSIVE = "not-recursive"
@@ -32,8 +31,8 @@ class Dred:
     def state(self, view: View) -> tuple[Stratum, ...]:
         return view.strata[:-1]
 
-    def plan(self, view: View, batch: Batch) -> Script:
-        return maintained(view, batch)
+    def plan(self, view: View, batch: Batch) -> None:
+        """What `maintained` makes of recursive strata."""
 
 
 def _no_recursion(view: View) -> Reason:

@@ -7,14 +7,11 @@ one fact table, and whose dimensions are as they were.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from viewkeeper.maintenance.aggregates import must_look
 from viewkeeper.maintenance.lattice.one_pass import OnePass, one_pass
+from viewkeeper.refresh.deltas import Member
 from viewkeeper.spark.arrow import has_plain_types
-
-if TYPE_CHECKING:
-    from viewkeeper.lattices import Member
 
 FETCHED = 500_000
 """At most so many rows come to the driver from one pass: every change may be a group of every view."""
@@ -38,7 +35,7 @@ def may_pass(member: Member) -> bool:
     of_facts = batch.changed == {cube.fact.name} and all(d.table != cube.fact.name for d in cube.dimensions)
     # Without keys there is a group even where no change counts in it, and a pass has no row for that.
     looks = not cube.all_keys and must_look(view.top, batch, batch.changed)
-    plain = has_plain_types(batch.stored.get(view.name, ()))
+    plain = has_plain_types(batch.stored.columns.get(view.name, ()))
     return of_facts and plain and not looks and _has_no_other_extreme(member)
 
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from zlib import crc32
 
 from viewkeeper.algebra.inner_names import shown
 from viewkeeper.catalog import ViewDefinition
 from viewkeeper.draft import Draft
 from viewkeeper.errors import CheckFailed
-from viewkeeper.report import Checked, ViewReport
+from viewkeeper.refresh.state import RefreshState
+from viewkeeper.report import Checked
 from viewkeeper.repro import write_repro
 from viewkeeper.spark.sample import bucket, can_be_hashed
 from viewkeeper.spark.session import DataFrame
@@ -30,21 +30,19 @@ ENVIRONMENT = "VIEWKEEPER_CHECK"
 """The share that is checked where neither the call nor the view says another."""
 
 
-def check_views(
-    work: Workspace, draft: Draft, reports: Iterable[ViewReport], asked: float | None
-) -> tuple[Checked, ...]:
+def check(state: RefreshState) -> RefreshState:
     """Compares a sample of each view that changed with the answer to its text; raises CheckFailed.
 
     The actions that this takes are not those of the refresh.
     """
-    changed = [draft.catalog.views[report.view] for report in reports if report.strategy != "none"]
-    shares = {view.name: _share(view, asked) for view in changed}
+    work, draft = state.work, state.draft
     found = []
     with work.engine.uncounted(), work.engine.keeping():
-        for view in (one for one in changed if shares[one.name]):
-            checked = _checked(work, draft, as_written(view, draft.catalog), shares[view.name])
+        for view in state.changed:
+            share = _share(view, state.check)
+            checked = _checked(work, draft, as_written(view, draft.catalog), share) if share else None
             found += [checked] if checked is not None else []
-    return tuple(found)
+    return replace(state, checked=tuple(found))
 
 
 def _share(view: ViewDefinition, asked: float | None) -> float:

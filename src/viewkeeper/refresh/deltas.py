@@ -1,0 +1,92 @@
+"""The summary-deltas of one refresh: which views have one, and which take theirs from another's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from viewkeeper.algebra.relations import Reference, Relation
+from viewkeeper.delta.summary_delta import summary_columns
+from viewkeeper.maintenance.aggregates import met_name, must_look
+from viewkeeper.maintenance.lattice.derives import Edge
+from viewkeeper.maintenance.lattice.one_pass import OnePass
+from viewkeeper.maintenance.lattice.summary import Summary, edge_summary_delta, stored_edge
+from viewkeeper.maintenance.strategy import Batch, Offer, View
+from viewkeeper.spark.execute import Execution
+from viewkeeper.storage.relation import RelationState, layers_between
+
+
+@dataclass(frozen=True)
+class Member:
+    """A view that is refreshed by its summary-delta; `old` are its inputs as it last read them."""
+
+    view: View
+    batch: Batch
+    old: Mapping[str, RelationState]
+
+    @property
+    def summary(self) -> Summary:
+        assert isinstance(self.view.summary, Summary)
+        return self.view.summary
+
+
+@dataclass
+class Deltas:
+    """The edges chosen, by child, the passes over changes, by view, and the summary-deltas that are there;
+    None of those that are only expected."""
+
+    edges: Mapping[str, Edge] = field(default_factory=dict)
+    members: Mapping[str, Member] = field(default_factory=dict)
+    passes: Mapping[str, OnePass] = field(default_factory=dict)
+    done: dict[str, Execution | None] = field(default_factory=dict)
+
+    def parent(self, name: str) -> str | None:
+        return self.edges[name].parent.name if name in self.edges else None
+
+    def along(self, name: str) -> Edge | None:
+        """The edge into a view whose parent's summary-delta is there."""
+        edge = self.edges.get(name)
+        return edge if edge is not None and edge.parent.name in self.done else None
+
+    def offer(self, name: str, counted: frozenset[str]) -> Offer:
+        """What a view gets from a parent, or from a pass, and whether others get something from it."""
+        if name in self.passes:
+            return Offer(self.passes[name].part(name))
+        edge, handed_on = self.along(name), name in map(self.parent, self.edges)
+        return Offer(None if edge is None else self._summary(edge, counted), handed_on=handed_on)
+
+    def _summary(self, edge: Edge, counted: frozenset[str]) -> Relation:
+        """The summary-delta of a view along an edge."""
+        parent, child = self.members[edge.parent.name], self.members[edge.child.name]
+        delta = Reference(delta_of(parent.view.name), self._columns(parent))
+        return edge_summary_delta(stored_edge(edge, counted), parent.summary, child.summary, delta)
+
+    def supply(self, name: str, execution: Execution) -> None:
+        """Gives a view's script the summary-delta of its parent."""
+        edge = self.along(name)
+        done = None if edge is None else self.done[edge.parent.name]
+        if edge is not None and done is not None:
+            looked = self._looked(self.members[edge.parent.name])
+            _supply_delta(execution, done, edge.parent.name, looked)
+
+    def _looked(self, member: Member) -> bool:
+        return must_look(member.view.top, member.batch, member.batch.changed)
+
+    def _columns(self, member: Member) -> tuple[str, ...]:
+        state = member.summary.state
+        return summary_columns(state) if self._looked(member) else state.columns
+
+
+def delta_of(view: str) -> str:
+    """The name of a view's summary-delta in the scripts of its children."""
+    return f"__sd__{view}"
+
+
+def _supply_delta(child: Execution, parent: Execution, name: str, looked: bool) -> None:
+    """What the parent's script appended, or what it held against the stored groups."""
+    if looked:
+        child.supply(delta_of(name), parent.result(met_name(name)))
+        return
+    state = child.draft.relations[name]
+    layers = layers_between(parent.old[name], state)
+    child.supply_layers(delta_of(name), state, layers)

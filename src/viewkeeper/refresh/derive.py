@@ -1,0 +1,26 @@
+"""What views get from the views that they waited for: changes, summary-deltas, whole states."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from viewkeeper.maintenance.strategy import Batch
+from viewkeeper.refresh.batches import batches
+from viewkeeper.refresh.state import RefreshState, Task
+
+
+def derive(state: RefreshState) -> RefreshState:
+    """Adds what is known once the views that these wait for are done (mumick97 section 5.5)."""
+    return batches(state).each(lambda task: replace(task, batch=_with_offer(state, task)))
+
+
+def _with_offer(state: RefreshState, task: Task) -> Batch:
+    """The batch with the summary-delta that comes from elsewhere, and with the rows of a view that derives
+    all of this one."""
+    batch, parent = task.batch, state.anew.parent(task.name)
+    counted = batch.stored.counted
+    offer = replace(state.deltas.offer(task.name, counted), anew=state.anew.state(task.name, counted))
+    if parent is None:
+        return replace(batch, offer=offer)
+    sizes = {**batch.stored.sizes, parent: state.draft.relations[parent].stored_rows}
+    return replace(batch, offer=offer, stored=replace(batch.stored, sizes=sizes))

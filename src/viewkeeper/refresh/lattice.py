@@ -1,0 +1,100 @@
+"""The lattice of the summaries that are refreshed together: whose summary-delta comes from whose.
+
+Views that go through the same changes form a lattice (mumick97 section 5). Each takes its summary-delta
+from the cheapest parent, or from the changes themselves: where that costs no more, where a dimension that the
+edge joins has changed, or where a declared hierarchy does not hold in the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from math import ceil
+
+from viewkeeper.draft import Draft
+from viewkeeper.lattices import keeps_promises, sizes
+from viewkeeper.maintenance.cubes import SummaryDelta
+from viewkeeper.maintenance.lattice.build import Lattice
+from viewkeeper.maintenance.lattice.build import lattice as lattice_of
+from viewkeeper.maintenance.lattice.choose import Statistics, choose_for_deltas
+from viewkeeper.maintenance.lattice.derives import Edge
+from viewkeeper.maintenance.lattice.summary import Summary
+from viewkeeper.maintenance.summary_delta.prepare import Batch as Changes
+from viewkeeper.refresh.anew import Anew, planned_anew
+from viewkeeper.refresh.batches import changes_of
+from viewkeeper.refresh.deltas import Deltas, Member
+from viewkeeper.refresh.passes import planned_passes
+from viewkeeper.refresh.state import RefreshState, Task
+
+DELTA_SIZE = "summary_delta"
+"""In the report on a view: how many rows its summary-delta had, for how many changes."""
+
+WAITING = 500_000
+"""Rows that a view must save to wait for its parent's summary-delta: for fewer, working side by side was
+measured to be faster, or as fast (docs/findings.md)."""
+
+
+def lattice(state: RefreshState) -> RefreshState:
+    """Adds from where views take their summary-deltas, and those that are written anew their rows."""
+    if not state.use_lattice:
+        return state
+    is_netting = state.work.engine.is_netting
+    members = {} if is_netting else {t.name: t for t in state.through_tables() if _has_summary_delta(t)}
+    return replace(state, deltas=_planned(state, members), anew=_anew(state))
+
+
+def _has_summary_delta(task: Task) -> bool:
+    return isinstance(task.view.summary, Summary) and SummaryDelta().refuse(task.view, task.batch) is None
+
+
+def _planned(state: RefreshState, tasks: Mapping[str, Task]) -> Deltas:
+    """The cheapest edge into each view from another one that goes through the same batch."""
+    known = {name: Member(task.view, task.batch, task.old) for name, task in tasks.items()}
+    nodes = lattice_of(member.summary.cube for member in known.values())
+
+    def serves(edge: Edge) -> bool:
+        parent, child = known[edge.parent.name], known[edge.child.name]
+        unchanged = child.batch.changed.isdisjoint(edge.annotation)
+        return unchanged and _same_past(parent, child) and keeps_promises(state.work, state.draft, edge)
+
+    usable = Lattice(nodes.views, tuple(edge for edge in nodes.edges if serves(edge)))
+    statistics = _statistics(state.draft, tasks.values())
+    choices = choose_for_deltas(usable, statistics, Changes(frozenset()), WAITING)
+    edges = {choice.view.name: choice.edge for choice in choices if choice.edge is not None}
+    along = {name for edge in edges.values() for name in (edge.parent.name, edge.child.name)}
+    alone = (member for name, member in known.items() if name not in along)
+    return Deltas(edges, known, planned_passes(alone))
+
+
+def _same_past(parent: Member, child: Member) -> bool:
+    """Whether both last read the same state of what they both read."""
+    return all(parent.old[table] == child.old[table] for table in parent.old.keys() & child.old.keys())
+
+
+def _statistics(draft: Draft, tasks: Iterable[Task]) -> Statistics:
+    """Sizes of tables and views, how many rows of the tables changed, and how many groups that will touch."""
+    rows: dict[str, int] = {}
+    for task in tasks:
+        changes = {name: change.rows for name, change in task.batch.changes.items()}
+        touched = groups_touched(task.earlier.get(DELTA_SIZE), sum(changes.values()))
+        rows |= changes if touched is None else {**changes, task.name: touched}
+    return Statistics(sizes(draft.relations), rows)
+
+
+def groups_touched(earlier: Mapping[str, int] | None, changes: int) -> int | None:
+    """The groups that so many changes touch, as far as an earlier refresh tells: more may touch more, and
+    fewer as many."""
+    if not earlier or not earlier["changes"]:
+        return None
+    return min(changes, ceil(earlier["rows"] * max(1.0, changes / earlier["changes"])))
+
+
+def _anew(state: RefreshState) -> Anew:
+    """The views that are written anew whatever their batch, and where from."""
+    draft, settings = state.draft, state.views[0].settings
+    anew = [v.name for v in state.views if state.policy_of(v) == "full" or v.position is None]
+    if not anew or any(name in draft.redefined for name in anew):
+        return Anew()
+    others = [v for v in draft.catalog.in_order() if v.name not in anew and v.settings == settings]
+    fresh = [view.name for view in others if changes_of(state.work.log, draft, view) == {}]
+    return planned_anew(state.work, draft, anew, fresh)
