@@ -19,6 +19,7 @@ from viewkeeper.planning.planner import checked_policy
 from viewkeeper.refresh.explain import explain
 from viewkeeper.refresh.life import propagate, refresh
 from viewkeeper.refresh.measure import measured
+from viewkeeper.refresh.state import Request
 from viewkeeper.report import Report
 from viewkeeper.spark.engine import Engine
 from viewkeeper.spark.session import DataFrame, SparkSession, local_session
@@ -120,10 +121,9 @@ class Warehouse:
         """
         catalog = self._work.log.latest().catalog
         checked_policy(policy or "auto")
-        names = [definitions.view_named(catalog, view).name for view in views]
-        return refresh(
-            self._work, names, policy, use_lattice, None if check is None else checked_share(check)
-        )
+        names = tuple(definitions.view_named(catalog, view).name for view in views)
+        share = None if check is None else checked_share(check)
+        return refresh(self._work, Request(names or None, policy, use_lattice, share))
 
     def propagate(self, *views: str, use_lattice: bool = True) -> Report:
         """Computes the summary-deltas of the named views, or of every stale one, for the next refresh.
@@ -131,8 +131,8 @@ class Warehouse:
         What readers see does not change; `refresh` then only takes them over.
         """
         catalog = self._work.log.latest().catalog
-        names = [definitions.view_named(catalog, view).name for view in views]
-        return propagate(self._work, names, use_lattice)
+        names = tuple(definitions.view_named(catalog, view).name for view in views)
+        return propagate(self._work, Request(names or None, use_lattice=use_lattice))
 
     def table(self, name: str, version: int | None = None) -> DataFrame:
         """The rows of a table or view as last published, or at an earlier version."""

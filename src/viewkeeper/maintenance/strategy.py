@@ -123,6 +123,10 @@ class Offer:
     anew: Relation | None = None
     handed_on: bool = False
 
+    @property
+    def is_taken(self) -> bool:
+        return self.summary is not None or self.anew is not None
+
 
 @dataclass(frozen=True)
 class Batch:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,8 @@ from viewkeeper.algebra.schema import Column
 from viewkeeper.catalog import ViewDefinition
 from viewkeeper.draft import Draft
 from viewkeeper.maintenance.strategy import Batch, Stored, TableChange
-from viewkeeper.refresh.state import RefreshState, Task
+from viewkeeper.refresh.state import RefreshState
+from viewkeeper.refresh.task import Task
 from viewkeeper.storage.commits import Entry, WarehouseLog
 from viewkeeper.storage.relation import Layer, RelationState, layers_between
 from viewkeeper.views import compiled
@@ -18,20 +19,20 @@ from viewkeeper.views import compiled
 
 def batches(state: RefreshState) -> RefreshState:
     """Adds what each view goes through; of a view over views, what is known of that by now."""
-    known = {name for name, task in state.tasks.items() if state.is_over_tables(task.definition)}
+    known = {name for name, task in state.tasks.items() if state.is_over_tables(task)}
     return state.with_tasks(_task(state, view) for view in state.views if view.name not in known)
 
 
 def _task(state: RefreshState, definition: ViewDefinition) -> Task:
-    log, draft = state.work.log, state.draft
-    view, told = compiled(definition, draft.catalog), last_details(draft.base, log, definition.name)
-    earlier = draft.redefined.get(definition.name)
-    if earlier is None:
-        old = inputs_seen(log, definition)
-        return Task(definition, view, old, told, batch_of(draft, definition, old))
-    old = inputs_seen(log, earlier)
-    view = replace(view, before=compiled(earlier, draft.base.catalog))
-    return Task(definition, view, old, told, _since_redefined(draft, earlier, definition, old))
+    """A view's task; where its rows are those of an earlier definition, with what changed for that one."""
+    log, draft, view = state.work.log, state.draft, compiled(definition, state.draft.catalog)
+    filled = draft.redefined.get(definition.name, definition)
+    if filled is not definition:
+        view = replace(view, before=compiled(filled, draft.base.catalog))
+    old, told = inputs_seen(log, filled), last_details(draft.base, log, definition.name)
+    tables = tuple(dict.fromkeys((*filled.tables, *definition.tables)))
+    stored = stored_of(draft, replace(definition, tables=tables), old)
+    return Task(definition, view, old, told, Batch(changes_of(log, draft, filled) or {}, stored))
 
 
 def inputs_seen(log: WarehouseLog, definition: ViewDefinition) -> dict[str, RelationState]:
@@ -66,22 +67,9 @@ def changes_of(
     """The inputs of a view that changed since its last refresh; None before its first."""
     if definition.position is None:
         return None
-    return _changes(draft, definition.tables, inputs_seen(log, definition))
-
-
-def batch_of(draft: Draft, definition: ViewDefinition, old: Mapping[str, RelationState]) -> Batch:
-    """What changed for the view since its last refresh; nothing before its first."""
-    changes = {} if definition.position is None else _changes(draft, definition.tables, old)
-    return Batch(changes, stored_of(draft, definition, old))
-
-
-def _since_redefined(
-    draft: Draft, earlier: ViewDefinition, definition: ViewDefinition, old: Mapping[str, RelationState]
-) -> Batch:
-    """What changed of the inputs that the earlier definition read; the others are as they are."""
-    tables = tuple(dict.fromkeys((*earlier.tables, *definition.tables)))
-    changes = _changes(draft, [name for name in tables if name in old], old)
-    return Batch(changes, stored_of(draft, replace(definition, tables=tables), old))
+    old = inputs_seen(log, definition)
+    found = {name: _change(old.get(name), draft.relations[name]) for name in definition.tables}
+    return {name: change for name, change in found.items() if change is not None}
 
 
 def stored_of(draft: Draft, definition: ViewDefinition, old: Mapping[str, RelationState]) -> Stored:
@@ -95,11 +83,6 @@ def stored_of(draft: Draft, definition: ViewDefinition, old: Mapping[str, Relati
         keyed=frozenset(name for name, state in states if state.merge is not None),
         groups={name: state.groups for name, state in own.items() if state.merge is not None},
     )
-
-
-def _changes(draft: Draft, tables: Iterable[str], old: Mapping[str, RelationState]) -> dict[str, TableChange]:
-    found = {name: _change(old.get(name), draft.relations[name]) for name in tables}
-    return {name: change for name, change in found.items() if change is not None}
 
 
 def _change(old: RelationState | None, new: RelationState) -> TableChange | None:

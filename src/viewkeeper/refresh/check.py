@@ -17,6 +17,7 @@ from viewkeeper.catalog import ViewDefinition
 from viewkeeper.draft import Draft
 from viewkeeper.errors import CheckFailed
 from viewkeeper.refresh.state import RefreshState
+from viewkeeper.refresh.task import Task
 from viewkeeper.report import Checked
 from viewkeeper.repro import write_repro
 from viewkeeper.spark.sample import bucket, can_be_hashed
@@ -35,14 +36,8 @@ def check(state: RefreshState) -> RefreshState:
 
     The actions that this takes are not those of the refresh.
     """
-    work, draft = state.work, state.draft
-    found = []
-    with work.engine.uncounted(), work.engine.keeping():
-        for view in state.changed:
-            share = _share(view, state.check)
-            checked = _checked(work, draft, as_written(view, draft.catalog), share) if share else None
-            found += [checked] if checked is not None else []
-    return replace(state, checked=tuple(found))
+    with state.work.engine.uncounted(), state.work.engine.keeping():
+        return state.with_tasks(replace(task, checked=_checked(state, task)) for task in state.changed)
 
 
 def _share(view: ViewDefinition, asked: float | None) -> float:
@@ -66,8 +61,11 @@ class _Sample:
         return bucket(frame, self.places, self.buckets, self.number) if self.places else frame
 
 
-def _checked(work: Workspace, draft: Draft, view: ViewDefinition, share: float) -> Checked | None:
-    started = time.perf_counter()
+def _checked(state: RefreshState, task: Task) -> Checked | None:
+    work, draft, started = state.work, state.draft, time.perf_counter()
+    share, view = _share(task.definition, state.request.check), as_written(task.definition, draft.catalog)
+    if not share:
+        return None
     stored = work.reader.visible(draft.relations[view.name])
     sample = _sample(view, stored, max(1, round(1 / share)), draft.version)
     if sample is None:

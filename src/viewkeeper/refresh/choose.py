@@ -8,7 +8,8 @@ from typing import Any
 
 from viewkeeper.planning import planner
 from viewkeeper.planning.calibration import Calibration
-from viewkeeper.refresh.state import RefreshState, Task
+from viewkeeper.refresh.state import RefreshState
+from viewkeeper.refresh.task import Task
 from viewkeeper.report import Reason
 
 FIRST_FILL = Reason("first-fill", "The view is filled for the first time.")
@@ -21,7 +22,7 @@ def choose(state: RefreshState) -> RefreshState:
     """Adds the choice, and the script of what is chosen: the one that is shared, run and told."""
 
     def step(task: Task) -> Task:
-        policy = "full" if task.is_first else state.policy_of(task.definition)
+        policy = "full" if task.is_first else state.policy_of(task)
         batch = replace(task.batch, may_recompute=policy == "auto")
         choice = planner.choose(task.view, batch, policy, learned(task.earlier))
         if task.is_first:

@@ -10,24 +10,11 @@ from viewkeeper.delta.summary_delta import summary_columns
 from viewkeeper.maintenance.aggregates import met_name, must_look
 from viewkeeper.maintenance.lattice.derives import Edge
 from viewkeeper.maintenance.lattice.one_pass import OnePass
-from viewkeeper.maintenance.lattice.summary import Summary, edge_summary_delta, stored_edge
-from viewkeeper.maintenance.strategy import Batch, Offer, View
+from viewkeeper.maintenance.lattice.summary import edge_summary_delta, stored_edge
+from viewkeeper.maintenance.strategy import Offer
+from viewkeeper.refresh.task import Task
 from viewkeeper.spark.execute import Execution
-from viewkeeper.storage.relation import RelationState, layers_between
-
-
-@dataclass(frozen=True)
-class Member:
-    """A view that is refreshed by its summary-delta; `old` are its inputs as it last read them."""
-
-    view: View
-    batch: Batch
-    old: Mapping[str, RelationState]
-
-    @property
-    def summary(self) -> Summary:
-        assert isinstance(self.view.summary, Summary)
-        return self.view.summary
+from viewkeeper.storage.relation import layers_between
 
 
 @dataclass
@@ -36,7 +23,7 @@ class Deltas:
     None of those that are only expected."""
 
     edges: Mapping[str, Edge] = field(default_factory=dict)
-    members: Mapping[str, Member] = field(default_factory=dict)
+    members: Mapping[str, Task] = field(default_factory=dict)
     passes: Mapping[str, OnePass] = field(default_factory=dict)
     done: dict[str, Execution | None] = field(default_factory=dict)
 
@@ -58,7 +45,7 @@ class Deltas:
     def _summary(self, edge: Edge, counted: frozenset[str]) -> Relation:
         """The summary-delta of a view along an edge."""
         parent, child = self.members[edge.parent.name], self.members[edge.child.name]
-        delta = Reference(delta_of(parent.view.name), self._columns(parent))
+        delta = Reference(delta_of(parent.name), self._columns(parent))
         return edge_summary_delta(stored_edge(edge, counted), parent.summary, child.summary, delta)
 
     def supply(self, name: str, execution: Execution) -> None:
@@ -69,10 +56,10 @@ class Deltas:
             looked = self._looked(self.members[edge.parent.name])
             _supply_delta(execution, done, edge.parent.name, looked)
 
-    def _looked(self, member: Member) -> bool:
+    def _looked(self, member: Task) -> bool:
         return must_look(member.view.top, member.batch, member.batch.changed)
 
-    def _columns(self, member: Member) -> tuple[str, ...]:
+    def _columns(self, member: Task) -> tuple[str, ...]:
         state = member.summary.state
         return summary_columns(state) if self._looked(member) else state.columns
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from viewkeeper.maintenance.strategy import Batch
 from viewkeeper.refresh.batches import batches
-from viewkeeper.refresh.state import RefreshState, Task
+from viewkeeper.refresh.state import RefreshState
+from viewkeeper.refresh.task import Task
 
 
 def derive(state: RefreshState) -> RefreshState:

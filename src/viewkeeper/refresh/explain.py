@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,17 +16,21 @@ from viewkeeper.planning.explain import Explanation, explanation
 from viewkeeper.refresh.batches import batches, last_details, stored_of
 from viewkeeper.refresh.choose import choose
 from viewkeeper.refresh.lattice import lattice
-from viewkeeper.refresh.life import PLANNED, families_of
+from viewkeeper.refresh.life import PLANNED
 from viewkeeper.refresh.stale import stale
-from viewkeeper.refresh.state import RefreshState, Stage, Task, through
+from viewkeeper.refresh.state import RefreshState, Request, Stage, through
 from viewkeeper.refresh.take_over import take_over
-from viewkeeper.refresh.together import by_settings
+from viewkeeper.refresh.task import Task
+from viewkeeper.refresh.together import by_settings, families
 from viewkeeper.verification import one_of_several
 from viewkeeper.views import as_written, compiled, over_base_tables
 from viewkeeper.workspace import Workspace
 
-BEGUN: tuple[Stage, ...] = (stale, take_over)
-COMPARED: tuple[Stage, ...] = (batches, lattice)
+LENIENT = Request(is_lenient=True)
+"""To explain a view that `strict` cannot maintain is not to refresh it."""
+
+BEGUN: tuple[Stage, ...] = (stale, take_over, batches)
+COMPARED: tuple[Stage, ...] = (lattice,)
 """Without asking which changes matter: that takes an action."""
 
 
@@ -35,12 +39,11 @@ def explain(work: Workspace, view: str) -> Explanation:
 
     Given a query instead of a name: how a view of it would be maintained. Nothing is created.
     """
-    state = through(BEGUN, RefreshState(work, Draft(work.log.latest(), "explain"), is_lenient=True))
+    state = through(BEGUN, RefreshState(work, Draft(work.log.latest(), "explain"), LENIENT))
     definition = _defined(state.draft.catalog, view)
     name = definition.name
-    state = _planned(state, name)
-    if name not in state.tasks or not state.tasks[name].batch.changes:
-        state = _if_all_changed(state, definition)
+    is_pending = definition.position is not None and name in state.tasks and state.tasks[name].batch.changes
+    state = _planned(state, name) if is_pending else _if_all_changed(state, definition)
     task, common = state.tasks[name], state.shared.work
     assert task.choice is not None
     explained = explanation(
@@ -55,15 +58,16 @@ def explain(work: Workspace, view: str) -> Explanation:
 
 
 def _planned(state: RefreshState, name: str) -> RefreshState:
-    """What is planned for a stale view and for those that it shares work with; parents in the lattice are
-    expected to hand their summary-deltas on."""
-    for views in by_settings(state.views):
-        if any(view.name == name for view in views):
-            known = through(COMPARED, state.of(views))
-            known = replace(known, deltas=replace(known.deltas, done=dict.fromkeys(known.deltas.members)))
-            family = next(f for f in families_of(known).values() if any(view.name == name for view in f))
-            return through(PLANNED, known.of(family))
-    return state
+    """What is planned for a view and for those that it shares work with; parents in the lattice are expected
+    to hand their summary-deltas on."""
+
+    def has_it(views: Iterable[ViewDefinition]) -> bool:
+        return any(view.name == name for view in views)
+
+    turn = next(filter(has_it, by_settings(state.views)))
+    known = through(COMPARED, state.of(turn))
+    known = replace(known, deltas=replace(known.deltas, done=dict.fromkeys(known.deltas.members)))
+    return through(PLANNED, known.of(next(filter(has_it, families(turn, known.parent).values()))))
 
 
 def _if_all_changed(state: RefreshState, definition: ViewDefinition) -> RefreshState:
@@ -77,7 +81,7 @@ def _if_all_changed(state: RefreshState, definition: ViewDefinition) -> RefreshS
         last_details(draft.base, state.work.log, definition.name),
         Batch(changes, stored_of(draft, definition, {})),
     )
-    return choose(RefreshState(state.work, draft, is_lenient=True).with_tasks([task]))
+    return choose(RefreshState(state.work, draft, LENIENT).with_tasks([task]))
 
 
 def _defined(catalog: Catalog, view: str) -> ViewDefinition:

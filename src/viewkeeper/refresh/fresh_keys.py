@@ -14,7 +14,8 @@ from viewkeeper.catalog import Catalog
 from viewkeeper.delta.fresh_keys import FreshKeys
 from viewkeeper.draft import Draft
 from viewkeeper.maintenance.strategy import TableChange
-from viewkeeper.refresh.state import RefreshState, Task
+from viewkeeper.refresh.state import RefreshState
+from viewkeeper.refresh.task import Task
 from viewkeeper.spark.engine import Engine
 from viewkeeper.storage.overlay import has_plain_equality
 from viewkeeper.storage.relation import RelationState, layers_between
@@ -33,7 +34,7 @@ def fresh_keys(state: RefreshState) -> RefreshState:
     """
 
     def step(task: Task) -> Task:
-        if task.is_first or state.policy_of(task.definition) == "full":
+        if task.is_first or state.policy_of(task) == "full":
             return task
         return replace(task, batch=replace(task.batch, fresh=_fresh(state.work.engine, state.draft, task)))
 

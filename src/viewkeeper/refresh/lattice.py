@@ -22,9 +22,10 @@ from viewkeeper.maintenance.lattice.summary import Summary
 from viewkeeper.maintenance.summary_delta.prepare import Batch as Changes
 from viewkeeper.refresh.anew import Anew, planned_anew
 from viewkeeper.refresh.batches import changes_of
-from viewkeeper.refresh.deltas import Deltas, Member
+from viewkeeper.refresh.deltas import Deltas
 from viewkeeper.refresh.passes import planned_passes
-from viewkeeper.refresh.state import RefreshState, Task
+from viewkeeper.refresh.state import RefreshState
+from viewkeeper.refresh.task import Task
 
 DELTA_SIZE = "summary_delta"
 """In the report on a view: how many rows its summary-delta had, for how many changes."""
@@ -36,20 +37,20 @@ measured to be faster, or as fast (docs/findings.md)."""
 
 def lattice(state: RefreshState) -> RefreshState:
     """Adds from where views take their summary-deltas, and those that are written anew their rows."""
-    if not state.use_lattice:
+    if not state.request.use_lattice:
         return state
-    is_netting = state.work.engine.is_netting
-    members = {} if is_netting else {t.name: t for t in state.through_tables() if _has_summary_delta(t)}
-    return replace(state, deltas=_planned(state, members), anew=_anew(state))
+    tasks = [] if state.work.engine.is_netting else state.through_tables()
+    members = {t.name: t for t in tasks if isinstance(t.view.summary, Summary) and has_summary_delta(t)}
+    return replace(state, deltas=_deltas(state, members), anew=_anew(state))
 
 
-def _has_summary_delta(task: Task) -> bool:
-    return isinstance(task.view.summary, Summary) and SummaryDelta().refuse(task.view, task.batch) is None
+def has_summary_delta(task: Task) -> bool:
+    """Whether a view can be maintained by its summary-delta alone."""
+    return SummaryDelta().refuse(task.view, task.batch) is None
 
 
-def _planned(state: RefreshState, tasks: Mapping[str, Task]) -> Deltas:
+def _deltas(state: RefreshState, known: Mapping[str, Task]) -> Deltas:
     """The cheapest edge into each view from another one that goes through the same batch."""
-    known = {name: Member(task.view, task.batch, task.old) for name, task in tasks.items()}
     nodes = lattice_of(member.summary.cube for member in known.values())
 
     def serves(edge: Edge) -> bool:
@@ -58,7 +59,7 @@ def _planned(state: RefreshState, tasks: Mapping[str, Task]) -> Deltas:
         return unchanged and _same_past(parent, child) and keeps_promises(state.work, state.draft, edge)
 
     usable = Lattice(nodes.views, tuple(edge for edge in nodes.edges if serves(edge)))
-    statistics = _statistics(state.draft, tasks.values())
+    statistics = _statistics(state.draft, known.values())
     choices = choose_for_deltas(usable, statistics, Changes(frozenset()), WAITING)
     edges = {choice.view.name: choice.edge for choice in choices if choice.edge is not None}
     along = {name for edge in edges.values() for name in (edge.parent.name, edge.child.name)}
@@ -66,7 +67,7 @@ def _planned(state: RefreshState, tasks: Mapping[str, Task]) -> Deltas:
     return Deltas(edges, known, planned_passes(alone))
 
 
-def _same_past(parent: Member, child: Member) -> bool:
+def _same_past(parent: Task, child: Task) -> bool:
     """Whether both last read the same state of what they both read."""
     return all(parent.old[table] == child.old[table] for table in parent.old.keys() & child.old.keys())
 
@@ -92,8 +93,8 @@ def groups_touched(earlier: Mapping[str, int] | None, changes: int) -> int | Non
 def _anew(state: RefreshState) -> Anew:
     """The views that are written anew whatever their batch, and where from."""
     draft, settings = state.draft, state.views[0].settings
-    anew = [v.name for v in state.views if state.policy_of(v) == "full" or v.position is None]
-    if not anew or any(name in draft.redefined for name in anew):
+    anew = {t.name: t for t in state.tasks.values() if state.policy_of(t) == "full" or t.is_first}
+    if not anew or any(task.is_redefined for task in anew.values()):
         return Anew()
     others = [v for v in draft.catalog.in_order() if v.name not in anew and v.settings == settings]
     fresh = [view.name for view in others if changes_of(state.work.log, draft, view) == {}]

@@ -7,45 +7,43 @@ done again (`publish.py`).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import count
 
 from viewkeeper.catalog import ViewDefinition
 from viewkeeper.draft import Draft
 from viewkeeper.errors import WrongType
-from viewkeeper.maintenance.cubes import SummaryDelta
-from viewkeeper.maintenance.lattice.summary import GroupingSets, Summary
 from viewkeeper.publish import publish
-from viewkeeper.refresh.batches import batch_of, batches, inputs_seen
+from viewkeeper.refresh.batches import batches
 from viewkeeper.refresh.check import check
 from viewkeeper.refresh.choose import choose
 from viewkeeper.refresh.derive import derive
 from viewkeeper.refresh.fold import fold
 from viewkeeper.refresh.fresh_keys import fresh_keys
-from viewkeeper.refresh.lattice import lattice
+from viewkeeper.refresh.lattice import has_summary_delta, lattice
 from viewkeeper.refresh.relevance import relevance
 from viewkeeper.refresh.run import run
 from viewkeeper.refresh.share import share
 from viewkeeper.refresh.stale import stale, stale_views
-from viewkeeper.refresh.state import RefreshState, Stage, through
+from viewkeeper.refresh.state import RefreshState, Request, Stage, through
 from viewkeeper.refresh.strict import strict
 from viewkeeper.refresh.take_over import set_aside, take_over
+from viewkeeper.refresh.task import Task
 from viewkeeper.refresh.together import by_settings, families, side_by_side
-from viewkeeper.report import Report, ViewReport, in_users_names
+from viewkeeper.report import Report, in_users_names
 from viewkeeper.storage.commits import Entry
-from viewkeeper.views import compiled
 from viewkeeper.workspace import Workspace
 
 BEGUN: tuple[Stage, ...] = (
     stale,  # which views: those asked for, or the stale ones, and the views that they read
     take_over,  # what `propagate` has computed becomes part of the views
+    batches,  # the inputs that changed since a view last read them, and how all is stored
     strict,  # a strict view that no strategy can maintain fails here, before any work
 )
 """Once, for all views."""
 
 COMPARED: tuple[Stage, ...] = (
-    batches,  # the inputs that changed since a view last read them, and how all is stored
     relevance,  # changes that cannot matter are left out (blakeley86)
     lattice,  # which views derive which: where summary-deltas and whole states come from (mumick97)
 )
@@ -69,42 +67,35 @@ STAGES = (*BEGUN, *COMPARED, *PLANNED, run, *DONE)
 """All stages; `run` is one view's: its script is executed, and the report on it made."""
 
 
-def refresh(
-    work: Workspace,
-    names: Iterable[str],
-    policy: str | None,
-    use_lattice: bool = True,
-    check: float | None = None,
-) -> Report:
-    """Refreshes the named views, or every stale one, as one atomic commit; a share of them is checked."""
-    names = tuple(names)
+def refresh(work: Workspace, request: Request) -> Report:
+    """Refreshes the views asked for, or every stale one, as one atomic commit; a share of them is checked."""
 
     def begin(draft: Draft) -> RefreshState:
-        asked = names or (tuple(draft.catalog.views) if policy == "full" else None)
-        return RefreshState(work, draft, policy, asked, use_lattice, check)
+        is_all = request.names is None and request.policy == "full"
+        names = tuple(draft.catalog.views) if is_all else request.names
+        return RefreshState(work, draft, replace(request, names=names))
 
     def has_news(state: RefreshState) -> bool:
-        return bool(state.changed) or bool(stale_views(work.log, state.draft.base))
+        return bool(state.changed or stale_views(work.log, state.draft.base))
 
     return _published("refresh", work, begin, DONE, has_news)
 
 
-def propagate(work: Workspace, names: Iterable[str], use_lattice: bool = True) -> Report:
+def propagate(work: Workspace, request: Request) -> Report:
     """Computes the summary-deltas of stale views for the next refresh; what readers see stays."""
-    names = tuple(names)
 
     def begin(draft: Draft) -> RefreshState:
-        behind = [name for name in stale_views(work.log, draft.base) if not names or name in names]
-        asked = tuple(n for n in behind if _has_summary_delta(work, draft, draft.catalog.views[n]))
-        return RefreshState(work, draft, "incremental", asked, use_lattice)
+        behind = through((stale, take_over, batches), RefreshState(work, draft.copied()))
+        names = tuple(task.name for task in behind.through_tables() if has_summary_delta(task))
+        asked = names if request.names is None else tuple(n for n in names if n in request.names)
+        return RefreshState(work, draft, replace(request, names=asked, policy="incremental"))
 
     return _published("propagate", work, begin, (set_aside,), lambda state: bool(state.changed))
 
 
 def refresh_views(work: Workspace, draft: Draft, names: Iterable[str]) -> None:
     """Brings the views, and the views that they read, to the draft's state of the base tables."""
-    done = through(DONE, computed(RefreshState(work, draft, asked=tuple(names))))
-    draft.report["views"] = [report.to_dict() for report in done.reports]
+    through((computed, *DONE), RefreshState(work, draft, Request(tuple(names))))
 
 
 def _published(
@@ -122,69 +113,58 @@ def _published(
     def build(base: Entry) -> Draft | None:
         nonlocal ready, done
         done = computed(begin(Draft(base, operation)))
-        done.draft.report["views"] = [report.to_dict() for report in done.reports]
         ready = time.perf_counter()
         done = through(last, done)
         return done.draft if has_news(done) else None
 
     entry = publish(work.log, build)
-    made_visible = time.perf_counter() - ready - sum(one.seconds for one in done.checked)
-    actions, shown = work.engine.actions - before, tuple(map(in_users_names, done.reports))
-    return Report(shown, entry.version, actions, ready - started, made_visible, done.checked)
+    checked = tuple(task.checked for task in done.tasks.values() if task.checked is not None)
+    made_visible = time.perf_counter() - ready - sum(one.seconds for one in checked)
+    reports, actions = tuple(map(in_users_names, done.reports)), work.engine.actions - before
+    return Report(reports, entry.version, actions, ready - started, made_visible, checked)
 
 
 def computed(state: RefreshState) -> RefreshState:
-    """Appends to the views what changed, or writes them anew; nothing is folded yet."""
+    """Appends to the views what changed, or writes them anew, and adds the reports; nothing is folded yet."""
     state = through(BEGUN, state)
-    work, number, all_views = state.work, count(), len(state.views)
-    state = replace(state, started=lambda name: work.progress("refresh", name, next(number), all_views))
-    done: dict[str, ViewReport] = {}
+    number, total = count(), len(state.views)
+
+    def started(view: str) -> None:
+        state.work.progress("refresh", view, next(number), total)
+
+    done = state
     for views in by_settings(state.views):
-        with work.under(views[0]):
-            done |= _computed_or_netted(state.of(views))
-    work.progress("refresh", "", all_views, all_views)
-    return replace(state, reports=tuple(done[view.name] for view in state.views))
+        with state.work.under(views[0]):
+            done = done.with_tasks(_computed_or_netted(state.of(views), started))
+    state.work.progress("refresh", "", total, total)
+    state.draft.report["views"] = [report.to_dict() for report in done.reports]
+    return done
 
 
-def _computed_or_netted(state: RefreshState) -> Mapping[str, ViewReport]:
+def _computed_or_netted(state: RefreshState, started: Callable[[str], None]) -> Iterable[Task]:
     """What is computed; where a value does not fit an expression, once more without rows that came and went.
 
     Signed rows are not netted before expressions are evaluated, which may fail for a row that is gone.
     """
-    work, draft, before = state.work, state.draft, state.draft.copied()
+    work, before = state.work, state.draft.copied()
     try:
-        return _computed(state)
+        return _computed(state, started)
     except WrongType:
         if not any(relation.has_deleted for relation in before.relations.values()):
             raise
-        draft.go_back(before)
+        state.draft.go_back(before)
         with work.engine.netting(), work.engine.keeping():
-            return _computed(state)
+            return _computed(state, started)
 
 
-def _computed(state: RefreshState) -> Mapping[str, ViewReport]:
-    """The reports on views of the same settings."""
+def _computed(state: RefreshState, started: Callable[[str], None]) -> Iterable[Task]:
+    """Views of the same settings, refreshed side by side as far as they do not wait for each other."""
     known = through(COMPARED, state)
 
-    def one(family: RefreshState, view: ViewDefinition) -> ViewReport:
-        report = run(family.of((view,))).tasks[view.name].report
-        assert report is not None
-        return report
+    def one(family: RefreshState, view: ViewDefinition) -> Task:
+        started(view.name)
+        return run(family.of((view,))).tasks[view.name]
 
     with state.work.engine.keeping():
-        return side_by_side(families_of(known), lambda views: through(PLANNED, known.of(views)), one)
-
-
-def families_of(state: RefreshState) -> Mapping[frozenset[str], list[ViewDefinition]]:
-    """The views by what they wait for; a parent in the lattice is waited for like a view that is read."""
-    return families(state.views, lambda name: state.anew.parent(name) or state.deltas.parent(name))
-
-
-def _has_summary_delta(work: Workspace, draft: Draft, definition: ViewDefinition) -> bool:
-    """Whether a view over base tables can be maintained by its summary-delta alone."""
-    if definition.policy == "full" or any(table in draft.catalog.views for table in definition.tables):
-        return False
-    start = replace(definition, position=definition.propagated or definition.position)
-    batch, view = batch_of(draft, start, inputs_seen(work.log, start)), compiled(definition, draft.catalog)
-    is_cube = isinstance(view.summary, Summary | GroupingSets)
-    return bool(batch.changes) and is_cube and SummaryDelta().refuse(view, batch) is None
+        by_needs = families(known.views, known.parent)
+        return side_by_side(by_needs, lambda views: through(PLANNED, known.of(views)), one)

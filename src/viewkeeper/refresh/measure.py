@@ -22,7 +22,8 @@ from viewkeeper.refresh.choose import choose
 from viewkeeper.refresh.fresh_keys import fresh_keys
 from viewkeeper.refresh.life import computed
 from viewkeeper.refresh.run import execution_of
-from viewkeeper.refresh.state import RefreshState, Stage, Task, through
+from viewkeeper.refresh.state import RefreshState, Request, Stage, through
+from viewkeeper.refresh.task import Task
 from viewkeeper.storage.commits import Entry
 from viewkeeper.workspace import Workspace
 
@@ -79,12 +80,11 @@ def measured(work: Workspace, name: str, repeat: int = 1) -> Measurement | None:
         return None
     definition, ready = before.catalog.views[view.name], Draft(before, "measure")
     read = tuple(table for table in definition.tables if table in before.catalog.views)
-    computed(RefreshState(work, ready, asked=read))
-    state = RefreshState(work, ready, views=(definition,))
-    if not batches(state).tasks[view.name].batch.changes:
+    computed(RefreshState(work, ready, Request(read)))
+    state = through(STAGES, RefreshState(work, ready, views=(definition,)))
+    task = state.tasks[view.name]
+    if task.is_first or task.choice is None:
         return None
-    task = through(STAGES, state).tasks[view.name]
-    assert task.choice is not None
     ways = task.choice.alternatives
     rounds = [[_run(state, task, one) for one in ways] for _ in range(repeat)]
     results = [

@@ -12,7 +12,8 @@ from viewkeeper.algebra.walk import base_tables
 from viewkeeper.maintenance.irrelevant_updates import Relevance, explained_relevance
 from viewkeeper.maintenance.strategy import View
 from viewkeeper.refresh.choose import was_maintained
-from viewkeeper.refresh.state import RefreshState, Task
+from viewkeeper.refresh.state import RefreshState
+from viewkeeper.refresh.task import Task
 from viewkeeper.spark.relevance import Question, relevant_rows
 from viewkeeper.storage.relation import Layer, RelationState, layers_between
 

@@ -10,7 +10,8 @@ from viewkeeper.maintenance.cubes import SummaryDelta
 from viewkeeper.planning.planner import RECOMPUTE, Alternative, Choice
 from viewkeeper.refresh.choose import LEARNED, learned
 from viewkeeper.refresh.lattice import DELTA_SIZE
-from viewkeeper.refresh.state import RefreshState, Task
+from viewkeeper.refresh.state import RefreshState
+from viewkeeper.refresh.task import Task
 from viewkeeper.report import Reason, ViewReport
 from viewkeeper.spark.execute import Execution
 from viewkeeper.workspace import Workspace
@@ -30,7 +31,6 @@ def run(state: RefreshState) -> RefreshState:
 
 def _run(state: RefreshState, task: Task) -> Task:
     started, name = time.perf_counter(), task.name
-    state.started(name)
     if task.choice is None:
         report = _nothing_to_do(task, name in state.taken_over)
     else:
@@ -90,7 +90,7 @@ def _report(state: RefreshState, task: Task, choice: Choice, execution: Executio
             "steps_skipped": execution.skipped,
             "recomputed": execution.recomputed,
             "rows_dropped": task.rows_dropped,
-            "parent": _parent(state, task),
+            "parent": state.parent(name) if batch.offer.is_taken else None,
             "shares": state.shared.work.sharers(name),
             "fresh": [] if is_anew else [str(keys) for keys in batch.fresh],
             "reads": execution.reads,
@@ -101,13 +101,6 @@ def _report(state: RefreshState, task: Task, choice: Choice, execution: Executio
             DELTA_SIZE: {"rows": execution.rows_written - execution.groups_recomputed, "changes": changes},
         },
     )
-
-
-def _parent(state: RefreshState, task: Task) -> str | None:
-    """The view that the lattice took this one's summary-delta, or its whole state, from."""
-    if task.batch.offer.anew is not None:
-        return state.anew.parent(task.name)
-    return state.deltas.parent(task.name) if task.batch.offer.summary is not None else None
 
 
 def _told(work: Workspace, view: str) -> Callable[[str], None]:

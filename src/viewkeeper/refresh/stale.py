@@ -14,7 +14,9 @@ from viewkeeper.storage.commits import Entry, WarehouseLog
 
 def stale(state: RefreshState) -> RefreshState:
     """Adds the views, each after the views that it reads."""
-    names = stale_views(state.work.log, state.draft.base) if state.asked is None else state.asked
+    names = state.request.names
+    if names is None:
+        names = stale_views(state.work.log, state.draft.base)
     return replace(state, views=with_ancestors(state.draft.catalog, names))
 
 

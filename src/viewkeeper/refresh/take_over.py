@@ -18,7 +18,7 @@ from viewkeeper.storage.relation import RelationState
 
 def take_over(state: RefreshState) -> RefreshState:
     """Puts what was propagated in the place of the views' states; adds the views that it was there for."""
-    if state.policy == "full":
+    if state.request.policy == "full":
         return state
     draft, taken = state.draft, set()
     for definition in state.views:

@@ -60,7 +60,7 @@ def side_by_side(
     by_needs: Mapping[frozenset[str], list[ViewDefinition]],
     plan: Callable[[Sequence[ViewDefinition]], F],
     one: Callable[[F, ViewDefinition], T],
-) -> dict[str, T]:
+) -> list[T]:
     """Plans each family as soon as what it waits for is done, and then does its views.
 
     Families stand after what they wait for, so a thread that waits waits for one that works.
@@ -77,4 +77,4 @@ def side_by_side(
             family = pool.submit(after, [started[name] for name in names], views)
             for view in views:
                 started[view.name] = pool.submit(lambda f, v: one(f.result(), v), family, view)
-    return {name: future.result() for name, future in started.items()}
+    return [future.result() for future in started.values()]
