@@ -18,10 +18,10 @@ def derive(state: RefreshState) -> RefreshState:
 def _with_offer(state: RefreshState, task: Task) -> Batch:
     """The batch with the summary-delta that comes from elsewhere, and with the rows of a view that derives
     all of this one."""
-    batch, parent = task.batch, state.anew.parent(task.name)
-    counted = batch.stored.counted
-    offer = replace(state.deltas.offer(task.name, counted), anew=state.anew.state(task.name, counted))
-    if parent is None:
-        return replace(batch, offer=offer)
-    sizes = {**batch.stored.sizes, parent: state.draft.relations[parent].stored_rows}
-    return replace(batch, offer=offer, stored=replace(batch.stored, sizes=sizes))
+    batch, derivations = task.batch, state.derivations
+    offer, stored = derivations.offer(task.name, batch.stored.counted), batch.stored
+    parent = derivations.parent(task.name) if offer.anew is not None else None
+    if parent is not None:
+        rows = state.draft.relations[parent].stored_rows
+        stored = replace(stored, sizes={**stored.sizes, parent: rows})
+    return replace(batch, offer=offer, stored=stored)

@@ -30,7 +30,7 @@ LENIENT = Request(is_lenient=True)
 """To explain a view that `strict` cannot maintain is not to refresh it."""
 
 BEGUN: tuple[Stage, ...] = (stale, take_over, batches)
-COMPARED: tuple[Stage, ...] = (lattice,)
+STAGES = (*BEGUN, lattice, *PLANNED)
 """Without asking which changes matter: that takes an action."""
 
 
@@ -51,7 +51,7 @@ def explain(work: Workspace, view: str) -> Explanation:
         task.batch,
         task.choice,
         _last_report(work, definition),
-        state.deltas.edges.get(name),
+        state.derivations.edges.get(name),
         common if name in common.scripts else None,
     )
     return replace(explained, note=one_of_several(definition))
@@ -65,9 +65,10 @@ def _planned(state: RefreshState, name: str) -> RefreshState:
         return any(view.name == name for view in views)
 
     turn = next(filter(has_it, by_settings(state.views)))
-    known = through(COMPARED, state.of(turn))
-    known = replace(known, deltas=replace(known.deltas, done=dict.fromkeys(known.deltas.members)))
-    return through(PLANNED, known.of(next(filter(has_it, families(turn, known.parent).values()))))
+    known = lattice(state.of(turn))
+    expected = replace(known.derivations, done=dict.fromkeys(known.derivations.members))
+    known = replace(known, derivations=expected)
+    return through(PLANNED, known.of(next(filter(has_it, families(turn, known.derivations.parent).values()))))
 
 
 def _if_all_changed(state: RefreshState, definition: ViewDefinition) -> RefreshState:

@@ -1,8 +1,9 @@
-"""The lattice of the summaries that are refreshed together: whose summary-delta comes from whose.
+"""The lattice of the summaries that are refreshed together: whose summary-delta, or state, comes from whose.
 
 Views that go through the same changes form a lattice (mumick97 section 5). Each takes its summary-delta
 from the cheapest parent, or from the changes themselves: where that costs no more, where a dimension that the
-edge joins has changed, or where a declared hierarchy does not hold in the data.
+edge joins has changed, or where a declared hierarchy does not hold in the data. A view that is written anew
+is computed from the smallest view that derives it, else from the base tables.
 """
 
 from __future__ import annotations
@@ -12,17 +13,16 @@ from dataclasses import replace
 from math import ceil
 
 from viewkeeper.draft import Draft
-from viewkeeper.lattices import keeps_promises, sizes
+from viewkeeper.lattices import keeps_promises, sizes, summaries
 from viewkeeper.maintenance.cubes import SummaryDelta
 from viewkeeper.maintenance.lattice.build import Lattice
 from viewkeeper.maintenance.lattice.build import lattice as lattice_of
-from viewkeeper.maintenance.lattice.choose import Statistics, choose_for_deltas
+from viewkeeper.maintenance.lattice.choose import Statistics, choose_for_deltas, choose_for_views
 from viewkeeper.maintenance.lattice.derives import Edge
 from viewkeeper.maintenance.lattice.summary import Summary
 from viewkeeper.maintenance.summary_delta.prepare import Batch as Changes
-from viewkeeper.refresh.anew import Anew, planned_anew
 from viewkeeper.refresh.batches import changes_of
-from viewkeeper.refresh.deltas import Deltas
+from viewkeeper.refresh.derivations import Derivations
 from viewkeeper.refresh.passes import planned_passes
 from viewkeeper.refresh.state import RefreshState
 from viewkeeper.refresh.task import Task
@@ -41,7 +41,7 @@ def lattice(state: RefreshState) -> RefreshState:
         return state
     tasks = [] if state.work.engine.is_netting else state.through_tables()
     members = {t.name: t for t in tasks if isinstance(t.view.summary, Summary) and has_summary_delta(t)}
-    return replace(state, deltas=_deltas(state, members), anew=_anew(state))
+    return replace(state, derivations=_whole_states(state, _summary_deltas(state, members)))
 
 
 def has_summary_delta(task: Task) -> bool:
@@ -49,7 +49,7 @@ def has_summary_delta(task: Task) -> bool:
     return SummaryDelta().refuse(task.view, task.batch) is None
 
 
-def _deltas(state: RefreshState, known: Mapping[str, Task]) -> Deltas:
+def _summary_deltas(state: RefreshState, known: Mapping[str, Task]) -> Derivations:
     """The cheapest edge into each view from another one that goes through the same batch."""
     nodes = lattice_of(member.summary.cube for member in known.values())
 
@@ -64,7 +64,7 @@ def _deltas(state: RefreshState, known: Mapping[str, Task]) -> Deltas:
     edges = {choice.view.name: choice.edge for choice in choices if choice.edge is not None}
     along = {name for edge in edges.values() for name in (edge.parent.name, edge.child.name)}
     alone = (member for name, member in known.items() if name not in along)
-    return Deltas(edges, known, planned_passes(alone))
+    return Derivations(edges, known, planned_passes(alone))
 
 
 def _same_past(parent: Task, child: Task) -> bool:
@@ -90,12 +90,21 @@ def groups_touched(earlier: Mapping[str, int] | None, changes: int) -> int | Non
     return min(changes, ceil(earlier["rows"] * max(1.0, changes / earlier["changes"])))
 
 
-def _anew(state: RefreshState) -> Anew:
-    """The views that are written anew whatever their batch, and where from."""
+def _whole_states(state: RefreshState, derivations: Derivations) -> Derivations:
+    """The same with the smallest view that each view is derived from which is written anew whatever its batch
+    (mumick97 theorem 5.1, the V-lattice): one that shows, or will show by then, the draft's base tables."""
     draft, settings = state.draft, state.views[0].settings
     anew = {t.name: t for t in state.tasks.values() if state.policy_of(t) == "full" or t.is_first}
     if not anew or any(task.is_redefined for task in anew.values()):
-        return Anew()
-    others = [v for v in draft.catalog.in_order() if v.name not in anew and v.settings == settings]
-    fresh = [view.name for view in others if changes_of(state.work.log, draft, view) == {}]
-    return planned_anew(state.work, draft, anew, fresh)
+        return derivations
+    alike = [v for v in draft.catalog.in_order() if v.name not in anew and v.settings == settings]
+    fresh = {view.name for view in alike if changes_of(state.work.log, draft, view) == {}}
+    known = {name: s for name, s in summaries(draft.catalog).items() if name in anew or name in fresh}
+    nodes = lattice_of(summary.cube for summary in known.values())
+    usable = [e for e in nodes.edges if e.child.name in anew and keeps_promises(state.work, draft, e)]
+    # A view that was never filled is as large as its fact table, for all that is known.
+    rows = sizes(draft.relations)
+    rows |= {n: rows[s.cube.fact.name] for n, s in known.items() if n in anew and anew[n].is_first}
+    choices = choose_for_views(Lattice(nodes.views, tuple(usable)), Statistics(rows))
+    edges = {c.view.name: c.edge for c in choices if c.edge is not None and c.view.name in anew}
+    return replace(derivations, anew=edges, summaries=known)

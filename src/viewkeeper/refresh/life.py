@@ -166,5 +166,5 @@ def _computed(state: RefreshState, started: Callable[[str], None]) -> Iterable[T
         return run(family.of((view,))).tasks[view.name]
 
     with state.work.engine.keeping():
-        by_needs = families(known.views, known.parent)
+        by_needs = families(known.views, known.derivations.parent)
         return side_by_side(by_needs, lambda views: through(PLANNED, known.of(views)), one)

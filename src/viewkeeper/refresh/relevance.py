@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -21,50 +21,36 @@ MANY = 1_000
 """More changed rows than this are hardly all irrelevant to a view that had use for some of the last ones."""
 
 
-@dataclass(frozen=True)
-class _Pending:
-    """A view, and the layers of its tables that are pending for it."""
-
-    task: Task
-    layers: Mapping[str, tuple[RelationState, tuple[Layer, ...]]]
-
-    def is_asked(self, table: str) -> bool:
-        """Whether it is found out how many changes matter, which takes an action. Where that hardly leaves
-        out a whole table, those that do not are left out while the others are computed with."""
-        return not was_maintained(self.task.earlier) or self.task.batch.changes[table].rows <= MANY
-
-
 def relevance(state: RefreshState) -> RefreshState:
     """Leaves out the changes that provably do not matter to a view: one action for all views."""
     if state.work.engine.is_netting:
         return state
+    tasks = state.through_tables()
     filters: dict[Question, Scalar] = {}
-    changes = {}
-    pending = [_pending(state, task) for task in state.through_tables()]
-    for item in pending:
-        for table, found in _filters(item).items():
-            filters[item.task.name, table] = found.filter
-            if item.is_asked(table) and found.filter != exp.false():
-                changes[item.task.name, table] = item.layers[table]
-    kept = relevant_rows(state.work.engine, filters, changes)
+    asked = {}
+    for task in tasks:
+        for table, (relation, layers) in _pending(state, task).items():
+            found = view_relevance(task.view, table)
+            if found is not None and not _keeps_all(found, layers):
+                filters[task.name, table] = found.filter
+                if _is_asked(task, table) and found.filter != exp.false():
+                    asked[task.name, table] = (relation, layers)
     decided = {question: 0 for question, found in filters.items() if found == exp.false()}
-    return state.with_tasks(_reduced(item.task, filters, {**kept, **decided}) for item in pending)
+    kept = {**relevant_rows(state.work.engine, filters, asked), **decided}
+    return state.with_tasks(_reduced(task, filters, kept) for task in tasks)
 
 
-def _pending(state: RefreshState, task: Task) -> _Pending:
+def _pending(state: RefreshState, task: Task) -> dict[str, tuple[RelationState, tuple[Layer, ...]]]:
+    """The layers of its tables that a view has not seen."""
     tables = [table for table, change in task.batch.changes.items() if not change.replaced]
-    new = state.draft.relations
-    return _Pending(task, {name: (new[name], layers_between(task.old[name], new[name])) for name in tables})
+    states = {table: state.draft.relations[table] for table in tables}
+    return {table: (new, layers_between(task.old[table], new)) for table, new in states.items()}
 
 
-def _filters(item: _Pending) -> dict[str, Relevance]:
-    """The filters of the tables of which some change may be dropped."""
-    found = {}
-    for table, (_, layers) in item.layers.items():
-        relevant = view_relevance(item.task.view, table)
-        if relevant is not None and not _keeps_all(relevant, layers):
-            found[table] = relevant
-    return found
+def _is_asked(task: Task, table: str) -> bool:
+    """Whether it is found out how many changes matter, which takes an action. Where that hardly leaves out a
+    whole table, those that do not are left out while the others are computed with."""
+    return not was_maintained(task.earlier) or task.batch.changes[table].rows <= MANY
 
 
 def _keeps_all(relevance: Relevance, layers: tuple[Layer, ...]) -> bool:

@@ -35,11 +35,11 @@ def _run(state: RefreshState, task: Task) -> Task:
         report = _nothing_to_do(task, name in state.taken_over)
     else:
         execution = execution_of(state, task, task.choice.taken)
-        state.deltas.supply(name, execution)
+        state.derivations.supply(name, execution)
         state.shared.supply(name, execution)
         execution.run(task.script)
-        if name in state.deltas.members and isinstance(task.choice.strategy, SummaryDelta):
-            state.deltas.done[name] = execution
+        if name in state.derivations.members and isinstance(task.choice.strategy, SummaryDelta):
+            state.derivations.done[name] = execution
         seconds = task.seconds + time.perf_counter() - started
         report = _report(state, replace(task, seconds=seconds), task.choice, execution)
     _at_the_drafts_position(state, task)
@@ -90,7 +90,7 @@ def _report(state: RefreshState, task: Task, choice: Choice, execution: Executio
             "steps_skipped": execution.skipped,
             "recomputed": execution.recomputed,
             "rows_dropped": task.rows_dropped,
-            "parent": state.parent(name) if batch.offer.is_taken else None,
+            "parent": state.derivations.parent(name) if batch.offer.is_taken else None,
             "shares": state.shared.work.sharers(name),
             "fresh": [] if is_anew else [str(keys) for keys in batch.fresh],
             "reads": execution.reads,

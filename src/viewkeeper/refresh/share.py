@@ -26,7 +26,7 @@ def share(state: RefreshState) -> RefreshState:
         for name, task in state.tasks.items()
         if task.choice is not None and not task.is_first and not task.is_redefined
     }
-    work = with_passes(_in_common(sharing), state.deltas.passes)
+    work = with_passes(_in_common(sharing), state.derivations.passes)
     tasks = [replace(sharing[name], script=script) for name, script in work.scripts.items()]
     return replace(state.with_tasks(tasks), shared=SharedResults(work))
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from viewkeeper.catalog import ViewDefinition
 from viewkeeper.draft import Draft
-from viewkeeper.refresh.anew import Anew
-from viewkeeper.refresh.deltas import Deltas
+from viewkeeper.refresh.derivations import Derivations
 from viewkeeper.refresh.task import Task
 from viewkeeper.report import ViewReport
 from viewkeeper.spark.shared_results import SharedResults
@@ -39,8 +38,8 @@ class Request:
 class RefreshState:
     """Some views of a refresh, each after the views that it reads, and what stages have found out.
 
-    `taken_over`: what was propagated has become part of these views. `deltas` and `anew` say what views
-    take from each other, `shared` what several of their scripts do.
+    `taken_over`: what was propagated has become part of these views. `derivations` say what views take from
+    each other, `shared` what several of their scripts do.
     """
 
     work: Workspace
@@ -49,8 +48,7 @@ class RefreshState:
     views: tuple[ViewDefinition, ...] = ()
     taken_over: frozenset[str] = frozenset()
     tasks: Mapping[str, Task] = field(default_factory=dict)
-    deltas: Deltas = field(default_factory=Deltas)
-    anew: Anew = field(default_factory=Anew)
+    derivations: Derivations = field(default_factory=Derivations)
     shared: SharedResults = field(default_factory=SharedResults)
 
     @property
@@ -77,10 +75,6 @@ class RefreshState:
             and self.policy_of(task) != "full"
             and self.is_over_tables(task)
         ]
-
-    def parent(self, name: str) -> str | None:
-        """The view that this one takes its summary-delta, or its whole state, from."""
-        return self.anew.parent(name) or self.deltas.parent(name)
 
     def of(self, views: Iterable[ViewDefinition]) -> RefreshState:
         """The same for some of the views."""
