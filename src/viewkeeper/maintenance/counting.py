@@ -39,7 +39,7 @@ from viewkeeper.maintenance.aggregates import append_summary, must_look
 from viewkeeper.maintenance.join_order import small_first
 from viewkeeper.maintenance.looked_at_once import looked_at_once
 from viewkeeper.maintenance.recursive_strata import maintain_fixpoint
-from viewkeeper.maintenance.strategy import Batch, Reached, Stratum, View, bound
+from viewkeeper.maintenance.strategy import Batch, ByDeltaRules, Reached, Stratum, View, bound
 from viewkeeper.maintenance.top_k import buffered, maintain_buffer
 from viewkeeper.maintenance.unfold import branches, union_branches
 from viewkeeper.planning.steps import AppendLayer, Compute, Script, Step, delta_name
@@ -68,19 +68,13 @@ def sd_name(stratum: str) -> str:
     return f"__sd__{stratum}"
 
 
-class Counting:
+class Counting(ByDeltaRules):
     """Signed counts, one delta rule per changed input."""
 
     name = "counting"
 
     def refuse(self, view: View, batch: Batch) -> Reason | None:
         return no_plan(view) or replaced_input(batch) or redefined(view)
-
-    def state(self, view: View) -> tuple[Stratum, ...]:
-        return view.strata[:-1]
-
-    def plan(self, view: View, batch: Batch) -> None:
-        """The delta rules, and nothing else (`maintained`)."""
 
 
 def maintained(view: View, batch: Batch, lattice: SummaryDeltas = NO_LATTICE) -> Script:

@@ -34,7 +34,7 @@ from viewkeeper.maintenance.lattice.summary import (
     is_exact,
     stored_edge,
 )
-from viewkeeper.maintenance.strategy import Batch, Stratum, View
+from viewkeeper.maintenance.strategy import Batch, ByDeltaRules, View
 from viewkeeper.maintenance.summary_delta.preaggregate import pays, preaggregated
 from viewkeeper.maintenance.summary_delta.prepare import Batch as Changes
 from viewkeeper.planning.steps import Compute, Script
@@ -43,7 +43,7 @@ from viewkeeper.report import Reason
 NOT_A_CUBE = "not-a-cube-view"
 
 
-class SummaryDelta:
+class SummaryDelta(ByDeltaRules):
     """One row per group that the changes touch, merged into the summary."""
 
     name = "summary-delta"
@@ -55,9 +55,6 @@ class SummaryDelta:
         if view.before is not None:
             return redefined(view) or Reason(NOT_A_CUBE, "The view's definition has changed.")
         return no_plan(view) or replaced_input(batch)
-
-    def state(self, view: View) -> tuple[Stratum, ...]:
-        return view.strata[:-1]
 
     def plan(self, view: View, batch: Batch) -> Script | None:
         if isinstance(view.summary, GroupingSets):

@@ -186,6 +186,16 @@ class Strategy(Protocol):
     def plan(self, view: View, batch: Batch) -> Script | None: ...
 
 
+class ByDeltaRules:
+    """What strategies have in common that maintain a view's strata by the delta rules: by default, all."""
+
+    def state(self, view: View) -> tuple[Stratum, ...]:
+        return view.strata[:-1]
+
+    def plan(self, view: View, batch: Batch) -> Script | None:
+        return None
+
+
 def bound(rel: Relation, counted: frozenset[str]) -> Relation:
     """The plan with its scans marked by whether the stored rows carry counts."""
 
