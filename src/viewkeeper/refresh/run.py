@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 
 from viewkeeper.maintenance.cubes import SummaryDelta
@@ -14,7 +13,6 @@ from viewkeeper.refresh.state import RefreshState
 from viewkeeper.refresh.task import Task
 from viewkeeper.report import Reason, ViewReport
 from viewkeeper.spark.execute import Execution
-from viewkeeper.workspace import Workspace
 
 UNCHANGED = Reason("unchanged", "Nothing that the view reads has changed.")
 IRRELEVANT = Reason("irrelevant", "No change of what the view reads can matter to it.")
@@ -47,11 +45,15 @@ def _run(state: RefreshState, task: Task) -> Task:
 
 
 def execution_of(state: RefreshState, task: Task, way: Alternative) -> Execution:
-    """What runs the script of one way to refresh a view."""
-    draft = state.draft
+    """What runs the script of one way to refresh a view; it tells of each round of a recursion."""
+    work, draft = state.work, state.draft
     own = {relation: draft.relations[relation] for relation in (*task.definition.state, task.name)}
-    told, expected = _told(state.work, task.name), way.model.rows_written
-    return Execution(state.work.engine, draft, {**task.old, **own}, progress=told, expected=expected)
+
+    def told(line: str) -> None:
+        work.progress("iterate", f"{task.name}: {line}", 0, 0)
+
+    old, expected = {**task.old, **own}, way.model.rows_written
+    return Execution(work.engine, draft, old, progress=told, expected=expected)
 
 
 def _at_the_drafts_position(state: RefreshState, task: Task) -> None:
@@ -101,11 +103,6 @@ def _report(state: RefreshState, task: Task, choice: Choice, execution: Executio
             DELTA_SIZE: {"rows": execution.rows_written - execution.groups_recomputed, "changes": changes},
         },
     )
-
-
-def _told(work: Workspace, view: str) -> Callable[[str], None]:
-    """One line of progress per round of a recursion."""
-    return lambda line: work.progress("iterate", f"{view}: {line}", 0, 0)
 
 
 def _reason(choice: Choice, execution: Execution) -> Reason:
