@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import viewkeeper as vk
 from benchmarks.harness import Comparison, Table, compare, scratch, spark_session
-from viewkeeper.measurement import Measurement, measured
+from viewkeeper.refresh.measure import Measurement, measured
 from viewkeeper.warehouse import Warehouse
 
 ROWS = 2_000_000

@@ -19,13 +19,13 @@ CHOICES: dict[str, dict[str, Any]] = {
     "cost": {
         "planning.calibration.BOUNDS": (0.2, 5.0),
         "planning.planner.NOISE": 0.05,
-        "lattices.WAITING": 500_000,
+        "refresh.lattice.WAITING": 500_000,
         "limits.LIMITS": Limits(),
     },
     "maintain": {
         "planning.calibration.BOUNDS": (1.0, 1.0),
         "planning.planner.NOISE": 1000.0,
-        "lattices.WAITING": -1_000_000,
+        "refresh.lattice.WAITING": -1_000_000,
         "limits.LIMITS": Limits(),
     },
 }
@@ -61,14 +61,14 @@ TIGHT = Limits(
 
 CHOICES["tight"] = CHOICES["maintain"] | {
     "limits.LIMITS": TIGHT,
-    "fresh.READ": 5,
+    "refresh.fresh_keys.READ": 5,
     "maintenance.aggregates.MANY": 3,
     "maintenance.aggregates.WRITTEN": 3,
     "maintenance.summary_delta.preaggregate.WORTH": 3,
-    "passes.FETCHED": 5,
+    "refresh.passes.FETCHED": 5,
     "planning.cardinality.BROADCAST": 5,
     "planning.planner.MANY": 5,
-    "relevant.MANY": 2,
+    "refresh.relevance.MANY": 2,
     "spark.fixpoint.FEW": 4,
     "storage.compaction.LARGE_LAYER": 3,
     "storage.compaction.MOST_LAYERS": 3,

@@ -12,13 +12,13 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import viewkeeper as vk
-from viewkeeper import lattices
 from viewkeeper.planning import calibration, planner
+from viewkeeper.refresh import lattice
 from viewkeeper.spark.compare import compare
 
 calibration.BOUNDS = (1.0, 1.0)
 planner.NOISE = 1000.0
-lattices.WAITING = -1_000_000
+lattice.WAITING = -1_000_000
 """What a view costs on a busy machine decides nothing in tests, and tables are too small for any strategy to
 pay, or any edge of a lattice, which are taken wherever there is one: the tests of the choice itself set
 these as they need."""

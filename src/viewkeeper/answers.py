@@ -21,7 +21,7 @@ from viewkeeper.maintenance.lattice.recognise import cube_view
 from viewkeeper.maintenance.lattice.summary import stored_edge
 from viewkeeper.maintenance.summary_delta.state import visible
 from viewkeeper.maintenance.typed_calls import with_types
-from viewkeeper.refresh import stale_views
+from viewkeeper.refresh.stale import stale_views
 from viewkeeper.report import Reason
 from viewkeeper.spark.analysis import summed_types
 from viewkeeper.spark.execute import Execution
@@ -96,7 +96,7 @@ def _answer(
     query = _as_cube(work, sql, entry)
     if isinstance(query, Refusal):
         return query, ()
-    behind = set(stale_views(work, entry))
+    behind = set(stale_views(work.log, entry))
     views, now = entry.catalog.views, work.settings
     stored_now = stored_nodes(entry.catalog)
     known = {name: node for name, node in stored_now.items() if views[node.view].settings in (None, now)}

@@ -28,7 +28,7 @@ from viewkeeper.maintenance.strategy import View
 from viewkeeper.names import checked, checked_columns, inner_schema
 from viewkeeper.planning.planner import POLICIES
 from viewkeeper.publish import publish
-from viewkeeper.refresh import refresh_views
+from viewkeeper.refresh.life import refresh_views
 from viewkeeper.spark.analysis import analysed_columns, other_schema, stored_columns, summed_types
 from viewkeeper.spark.load import loaded_table
 from viewkeeper.spark.maps import has_map_inside
@@ -157,8 +157,7 @@ def create_view(
         bare = ViewDefinition(own, sql, (), (), refresh, policy, properties=tuple(properties))
         define(work, draft, replace(bare, settings=work.settings))
         if populate:
-            reports = refresh_views(work, draft, [own], policy=None)
-            draft.report["views"] = [report.to_dict() for report in reports]
+            refresh_views(work, draft, [own])
         return draft
 
     return publish(work.log, build).version
@@ -196,8 +195,7 @@ def _refilled(work: Workspace, draft: Draft) -> Draft | None:
     changed = [name for name, view in draft.catalog.views.items() if view != before.get(name)]
     if not changed:
         return None
-    reports = refresh_views(work, draft, changed, policy=None)
-    draft.report["views"] = [report.to_dict() for report in reports]
+    refresh_views(work, draft, changed)
     return draft
 
 

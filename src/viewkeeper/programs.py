@@ -19,7 +19,7 @@ from viewkeeper.draft import Draft
 from viewkeeper.errors import DependencyError, InvalidDatalog
 from viewkeeper.names import checked_predicate
 from viewkeeper.publish import publish
-from viewkeeper.refresh import refresh_views
+from viewkeeper.refresh.life import refresh_views
 from viewkeeper.storage.commits import Entry
 from viewkeeper.views import DATALOG
 from viewkeeper.workspace import Workspace
@@ -110,8 +110,7 @@ def _definition(predicate: DerivedPredicate, program: Program, properties: Prope
 
 
 def _refreshed(work: Workspace, draft: Draft, names: Sequence[str]) -> Draft:
-    reports = refresh_views(work, draft, names, policy=None)
-    draft.report["views"] = [report.to_dict() for report in reports]
+    refresh_views(work, draft, names)
     return draft
 
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from viewkeeper.algebra.inner_names import shown
-from viewkeeper.batches import inputs_seen
 from viewkeeper.catalog import ViewDefinition
 from viewkeeper.draft import Draft
+from viewkeeper.refresh.batches import inputs_seen
 from viewkeeper.spark.engine import columns_of, ddl
 from viewkeeper.spark.session import DataFrame
 from viewkeeper.storage.objects import join

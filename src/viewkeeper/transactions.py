@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from viewkeeper.changes import Change
 from viewkeeper.draft import Draft
 from viewkeeper.publish import publish
-from viewkeeper.refresh import refresh_views
+from viewkeeper.refresh.life import refresh_views
 from viewkeeper.spark.relations import fold
 from viewkeeper.spark.stage import Stage
 from viewkeeper.storage.commits import Entry
@@ -39,5 +39,4 @@ def _refresh_on_commit(work: Workspace, draft: Draft, changed: Sequence[str]) ->
         if view.refresh == "on_commit" and draft.catalog.base_tables(view) & set(changed)
     ]
     if names:
-        reports = refresh_views(work, draft, names, policy=None)
-        draft.report["views"] = [report.to_dict() for report in reports]
+        refresh_views(work, draft, names)

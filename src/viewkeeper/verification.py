@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from viewkeeper.algebra.inner_names import shown
-from viewkeeper.batches import inputs_seen
 from viewkeeper.catalog import Catalog, ViewDefinition
 from viewkeeper.errors import WrongType
+from viewkeeper.refresh.batches import inputs_seen
 from viewkeeper.spark.canonical_values import Floats
 from viewkeeper.spark.compare import compare
 from viewkeeper.spark.engine import RESULTS, columns_of
@@ -24,7 +24,7 @@ from viewkeeper.views import DATALOG, as_written
 from viewkeeper.workspace import Workspace
 
 if TYPE_CHECKING:
-    from viewkeeper.measurement import Measurement
+    from viewkeeper.refresh.measure import Measurement
 
 
 RESTS = "the numbers that differ may be what rounding leaves of sums that cancel"

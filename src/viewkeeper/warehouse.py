@@ -14,10 +14,12 @@ from viewkeeper.changes import Transaction
 from viewkeeper.inspection import HistoryEntry, Status
 from viewkeeper.lattices import drawn
 from viewkeeper.maintenance.lattice.draw import Drawing
-from viewkeeper.measurement import measured
 from viewkeeper.planning.explain import Explanation
 from viewkeeper.planning.planner import checked_policy
-from viewkeeper.refresh import propagate, refresh
+from viewkeeper.refresh.explain import explain
+from viewkeeper.refresh.life import propagate, refresh
+from viewkeeper.refresh.measure import measured
+from viewkeeper.refresh.state import Request
 from viewkeeper.report import Report
 from viewkeeper.spark.engine import Engine
 from viewkeeper.spark.session import DataFrame, SparkSession, local_session
@@ -119,10 +121,9 @@ class Warehouse:
         """
         catalog = self._work.log.latest().catalog
         checked_policy(policy or "auto")
-        names = [definitions.view_named(catalog, view).name for view in views]
-        return refresh(
-            self._work, names, policy, use_lattice, None if check is None else checked_share(check)
-        )
+        names = tuple(definitions.view_named(catalog, view).name for view in views)
+        share = None if check is None else checked_share(check)
+        return refresh(self._work, Request(names or None, policy, use_lattice, share))
 
     def propagate(self, *views: str, use_lattice: bool = True) -> Report:
         """Computes the summary-deltas of the named views, or of every stale one, for the next refresh.
@@ -130,8 +131,8 @@ class Warehouse:
         What readers see does not change; `refresh` then only takes them over.
         """
         catalog = self._work.log.latest().catalog
-        names = [definitions.view_named(catalog, view).name for view in views]
-        return propagate(self._work, names, use_lattice)
+        names = tuple(definitions.view_named(catalog, view).name for view in views)
+        return propagate(self._work, Request(names or None, use_lattice=use_lattice))
 
     def table(self, name: str, version: int | None = None) -> DataFrame:
         """The rows of a table or view as last published, or at an earlier version."""
@@ -163,7 +164,7 @@ class Warehouse:
 
     def explain(self, view: str) -> Explanation:
         """How a view is maintained, and what each way costs; given SQL, how a view of it would be."""
-        return inspection.explain(self._work, view)
+        return explain(self._work, view)
 
     def explain_query(self, sql: str, *, allow_stale: bool = False) -> QueryExplanation:
         """Which view answers a query, or why none does."""

@@ -20,7 +20,7 @@ from viewkeeper.algebra.walk import scans
 from viewkeeper.delta.fresh_keys import FreshKeys, answered_by_changes
 from viewkeeper.delta.rules import delta
 from viewkeeper.delta.states import old
-from viewkeeper.fresh import closed_by
+from viewkeeper.refresh.fresh_keys import closed_by
 from viewkeeper.sql.catalog import StaticCatalog
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.render import DUCKDB, render

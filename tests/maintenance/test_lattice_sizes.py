@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from viewkeeper.lattices import groups_touched
+from viewkeeper.refresh.lattice import groups_touched
 
 
 @pytest.mark.parametrize(

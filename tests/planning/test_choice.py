@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from viewkeeper.algebra.schema import Column, TableSchema
 from viewkeeper.catalog import Catalog, ViewDefinition
 from viewkeeper.errors import CannotMaintain
-from viewkeeper.maintenance.strategy import Batch, TableChange, View
+from viewkeeper.maintenance.strategy import Batch, Stored, TableChange, View
 from viewkeeper.planning import calibration, planner
 from viewkeeper.planning.calibration import Calibration
 from viewkeeper.planning.cost import Estimate, estimate
@@ -63,8 +64,12 @@ def view(sql: str) -> View:
 def batch(rows: int, **changes: TableChange) -> Batch:
     found = changes or {"sales": TableChange(rows, only_inserts=False)}
     own = dict.fromkeys(("v", "__v_1", "__v_2"), 10_000)
-    stored = {"v": (Column("item", "int"), Column("__sum_price", "decimal(20,2)"))}
-    return Batch(found, {"sales": ROWS, "items": 10_000, **own}, stored=stored)
+    columns = {"v": (Column("item", "int"), Column("__sum_price", "decimal(20,2)"))}
+    return Batch(found, Stored({"sales": ROWS, "items": 10_000, **own}, columns=columns))
+
+
+def sized(given: Batch, sizes: Mapping[str, int]) -> Batch:
+    return replace(given, stored=replace(given.stored, sizes=sizes))
 
 
 @pytest.mark.parametrize("name", QUERIES)
@@ -118,10 +123,10 @@ def test_a_view_of_few_groups_without_state_is_recomputed_soon(monkeypatch: pyte
     monkeypatch.setattr(planner, "NOISE", 0.05)
     medians, sums = view(QUERIES["median"]), view(QUERIES["sums"])
     sizes = {"sales": ROWS, "v": 200}
-    changed = replace(batch(40_000), sizes=sizes)
+    changed = sized(batch(40_000), sizes)
     assert choose(medians, changed, "auto").strategy is RECOMPUTE
     assert choose(sums, changed, "auto").strategy is not RECOMPUTE
-    few = replace(batch(40), sizes={**sizes, "v": 200_000})
+    few = sized(batch(40), {**sizes, "v": 200_000})
     assert choose(medians, few, "auto").strategy is not RECOMPUTE
 
 
@@ -139,7 +144,7 @@ def test_where_an_input_changed_much_the_least_advantage_decides(part: float, re
 
 
 def test_of_a_small_table_all_may_change_and_the_change_is_still_propagated() -> None:
-    tiny = replace(batch(100), sizes={"sales": 100, "v": 10})
+    tiny = sized(batch(100), {"sales": 100, "v": 10})
     choice = choose(view(QUERIES["sums"]), tiny, "auto", Calibration({"recompute": 0.5}))
     assert choice.strategy is not RECOMPUTE
 

@@ -11,9 +11,9 @@ from viewkeeper.algebra.schema import Column, TableSchema
 from viewkeeper.algebra.show import show
 from viewkeeper.algebra.walk import scans
 from viewkeeper.delta.rules import delta
-from viewkeeper.maintenance.counting import Counting
+from viewkeeper.maintenance.counting import maintained
 from viewkeeper.maintenance.program import program
-from viewkeeper.maintenance.strategy import Batch, TableChange, View
+from viewkeeper.maintenance.strategy import Batch, Stored, TableChange, View
 from viewkeeper.planning.cost import saved_by_sharing, sizes_of
 from viewkeeper.planning.shared_work import Saved, SharedWork, shared_work
 from viewkeeper.planning.steps import Script
@@ -40,7 +40,7 @@ def script(name: str, sql: str, changed: frozenset[str] = CHANGED) -> Script:
     plan = plan_of(sql)
     view = View(name, sql, (), program(name, plan), query=plan)
     changes = {table: TableChange(10, only_inserts=True) for table in changed}
-    return Counting().plan(view, Batch(changes, {"orders": 1000, "lines": 4000, "days": 100, name: 5}))
+    return maintained(view, Batch(changes, Stored({"orders": 1000, "lines": 4000, "days": 100, name: 5})))
 
 
 def always(plan: Relation, users: int) -> float:
@@ -154,10 +154,12 @@ def test_views_without_common_parts_keep_their_scripts() -> None:
 
 
 def test_what_is_cheap_is_computed_again() -> None:
-    sizes = sizes_of([Batch({"lines": TableChange(10, True)}, {"lines": 4000, "orders": 1000})])
+    sizes = sizes_of([Batch({"lines": TableChange(10, True)}, Stored({"lines": 4000, "orders": 1000}))])
     found = work(lambda plan, users: saved_by_sharing(plan, users, sizes), a=BY_CUSTOMER, b=BY_DAY)
     assert found.parts == ()
-    large = sizes_of([Batch({"orders": TableChange(10, True)}, {"lines": 40_000_000, "orders": 1000})])
+    large = sizes_of(
+        [Batch({"orders": TableChange(10, True)}, Stored({"lines": 40_000_000, "orders": 1000}))]
+    )
     found = work(lambda plan, users: saved_by_sharing(plan, users, large), a=BY_CUSTOMER, b=BY_DAY)
     assert len(found.parts) == 1
 

@@ -8,7 +8,7 @@ import random
 import pytest
 
 import viewkeeper as vk
-from viewkeeper import lattices, passes
+from viewkeeper.refresh import lattice, passes
 
 VIEWS = {
     "by_store": "SELECT store, item, day, COUNT(*) AS n, SUM(qty) AS q FROM pos GROUP BY ALL",
@@ -35,7 +35,7 @@ def sale(rng: random.Random) -> tuple[object, ...]:
 @pytest.fixture
 def shop(warehouse: vk.Warehouse, monkeypatch: pytest.MonkeyPatch) -> vk.Warehouse:
     """A warehouse in which no view waits for another; sales may be of no store, and of no item."""
-    monkeypatch.setattr(lattices, "WAITING", 10**9)
+    monkeypatch.setattr(lattice, "WAITING", 10**9)
     warehouse.sql("CREATE TABLE stores (store INT, city STRING, PRIMARY KEY (store))")
     warehouse.sql("CREATE TABLE items (item INT, kind STRING, PRIMARY KEY (item))")
     warehouse.sql("""CREATE TABLE pos (store INT, item INT, day DATE, at TIMESTAMP, qty INT,

@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import viewkeeper as vk
-from viewkeeper import lattices
 from viewkeeper.demo.retail import TABLES, VIEWS
+from viewkeeper.refresh import lattice
 
 DAY = datetime.date(2024, 1, 1)
 
@@ -181,7 +181,7 @@ def test_a_view_waits_for_its_parent_only_where_that_saves_rows(
     shop: vk.Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a summary-delta saves is known from the one before it, also where that was propagated."""
-    monkeypatch.setattr(lattices, "WAITING", 5)
+    monkeypatch.setattr(lattice, "WAITING", 5)
     shop.refresh()
     few, many = [(1, 1, DAY, 2, 5)] * 4, [(1, 1, DAY, 2, 5)] * 40
     found = []

@@ -6,7 +6,7 @@ import pytest
 
 import viewkeeper as vk
 from tests.warehouse.rows import bag, rows
-from viewkeeper import relevant
+from viewkeeper.refresh import relevance
 
 LARGE_SALES = "SELECT item, qty FROM pos WHERE qty > 100"
 
@@ -45,7 +45,7 @@ def test_only_the_changes_that_matter_are_taken(shop: vk.Warehouse) -> None:
 def test_many_changes_are_not_counted_where_the_last_ones_mattered(
     shop: vk.Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(relevant, "MANY", 1)
+    monkeypatch.setattr(relevance, "MANY", 1)
     insert(shop, (1, "x", 99), (1, "y", 101))
     assert shop.refresh().actions == 2, "nothing is known yet: they are counted, and then computed with"
     insert(shop, (1, "x", 98), (1, "z", 102))

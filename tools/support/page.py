@@ -58,7 +58,7 @@ def view_of(sql: str, asked: str) -> View:
 
 def batch_of(sql: str, change: TableChange) -> Batch:
     """The same change of everything that a query reads."""
-    return Batch(dict.fromkeys(defined(sql, CATALOG).tables, change), {})
+    return Batch(dict.fromkeys(defined(sql, CATALOG).tables, change))
 
 
 def answers(sql: str, strategy: Strategy, asked: str) -> tuple[Reason | None, ...]:

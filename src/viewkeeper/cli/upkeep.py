@@ -11,7 +11,7 @@ from viewkeeper.cli.output import console, print_json, print_records
 from viewkeeper.cli.session import DIFFERENT, opened
 
 if TYPE_CHECKING:
-    from viewkeeper.measurement import Measurement
+    from viewkeeper.refresh.measure import Measurement
     from viewkeeper.verification import Verification
     from viewkeeper.warehouse import Warehouse
 

@@ -73,7 +73,7 @@ def _looking(
     stratum: Stratum, summary: Relation, changed: frozenset[str], batch: Batch, only_from: tuple[str, ...]
 ) -> list[Step]:
     state, name = _state(stratum), stratum.name
-    handed_on = summary_columns(state) if batch.handed_on else ()
+    handed_on = summary_columns(state) if batch.offer.handed_on else ()
     changes = [column for column in handed_on if column not in state.keys]
     kept = Reference(met_name(name), (*state.keys, *changes, LOST))
     lost = Reference(f"{name}__lost", state.keys or (_ANY,))
@@ -105,12 +105,12 @@ def most_change(stratum: Stratum, changed: frozenset[str], batch: Batch) -> bool
     """
     groups = _groups(stratum, batch)
     changes = [batch.changes[name].rows for name in changed if name in batch.changes]
-    return bool(_state(stratum).keys) and not batch.handed_on and groups <= min(sum(changes), WRITTEN)
+    return bool(_state(stratum).keys) and not batch.offer.handed_on and groups <= min(sum(changes), WRITTEN)
 
 
 def _groups(stratum: Stratum, batch: Batch) -> int:
     """About how many groups are stored; many, where that is not known."""
-    return {**batch.sizes, **batch.groups}.get(stratum.name, MANY)
+    return {**batch.stored.sizes, **batch.stored.groups}.get(stratum.name, MANY)
 
 
 def _met(stratum: Stratum, summary: Relation, batch: Batch, whole: bool) -> Relation:
@@ -145,7 +145,7 @@ def _keys(state: AggregateState, lost: Relation) -> Relation:
 
 def _recomputed(stratum: Stratum, lost: Relation, batch: Batch) -> Relation:
     """The state of lost groups from the new rows of the input: only those groups are read."""
-    state, source = _state(stratum), bound(_query(stratum), batch.counted)
+    state, source = _state(stratum), bound(_query(stratum), batch.stored.counted)
     if not state.keys:
         return joined(full_state(state, source), lost, JoinKind.SEMI, exp.true())
     pairs = tuple((key.expr, key.name) for key in state.aggregate.keys)

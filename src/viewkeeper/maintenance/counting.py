@@ -39,7 +39,7 @@ from viewkeeper.maintenance.aggregates import append_summary, must_look
 from viewkeeper.maintenance.join_order import small_first
 from viewkeeper.maintenance.looked_at_once import looked_at_once
 from viewkeeper.maintenance.recursive_strata import maintain_fixpoint
-from viewkeeper.maintenance.strategy import Batch, Reached, Stratum, View, bound
+from viewkeeper.maintenance.strategy import Batch, ByDeltaRules, Reached, Stratum, View, bound
 from viewkeeper.maintenance.top_k import buffered, maintain_buffer
 from viewkeeper.maintenance.unfold import branches, union_branches
 from viewkeeper.planning.steps import AppendLayer, Compute, Script, Step, delta_name
@@ -68,19 +68,13 @@ def sd_name(stratum: str) -> str:
     return f"__sd__{stratum}"
 
 
-class Counting:
+class Counting(ByDeltaRules):
     """Signed counts, one delta rule per changed input."""
 
     name = "counting"
 
     def refuse(self, view: View, batch: Batch) -> Reason | None:
         return no_plan(view) or replaced_input(batch) or redefined(view)
-
-    def state(self, view: View) -> tuple[Stratum, ...]:
-        return view.strata[:-1]
-
-    def plan(self, view: View, batch: Batch) -> Script:
-        return maintained(view, batch)
 
 
 def maintained(view: View, batch: Batch, lattice: SummaryDeltas = NO_LATTICE) -> Script:
@@ -123,7 +117,7 @@ def _changed_stratum(
         change = redefined_delta(before.query, stratum.query, work, batch)
         changed, only_from = changed | {stratum.name}, ()
     if stratum.buffer is not None:
-        refilled = buffered(stratum.buffer, plain(bound(stratum.query, batch.counted)))
+        refilled = buffered(stratum.buffer, plain(bound(stratum.query, batch.stored.counted)))
         return maintain_buffer(stratum.name, stratum.buffer, change, refilled, only_from)
     steps: list[Step] = []
     if stratum.state is None:
@@ -191,7 +185,7 @@ def redefined_delta(before: Relation, query: Relation, work: Reached, batch: Bat
     change = stratum_delta(union_all(kept.elements(), query.columns), work.changed, batch, work.computed)
     derived = union_all(came.elements(), query.columns)
     gone = old(union_all(went.elements(), query.columns), work.changed)
-    return union_all((change, bound(minus(derived, gone), batch.counted)), query.columns)
+    return union_all((change, bound(minus(derived, gone), batch.stored.counted)), query.columns)
 
 
 def _own_delta(
@@ -222,7 +216,7 @@ def _read(
 ) -> Relation:
     """A delta as a script reads it: small tables first, and changes where they are known already."""
     change = answered_by_changes(change, batch.fresh)
-    return _referring(bound(small_first(change, batch.sizes), batch.counted), computed, filters)
+    return _referring(bound(small_first(change, batch.stored.sizes), batch.stored.counted), computed, filters)
 
 
 def _referring(
@@ -262,7 +256,7 @@ def _visible_change(
     change = _of_whole_groups(stratum.state, work, batch)
     if change is None:
         change = Scan(stratum.name, bound_columns(aggregate.columns), State.DELTA)
-    plan = weighted(Consolidate(_referring(bound(change, batch.counted), work.computed)))
+    plan = weighted(Consolidate(_referring(bound(change, batch.stored.counted), work.computed)))
     return Compute(delta_name(stratum.name), plan, f"Δ({stratum.name})", not inline, only_from)
 
 

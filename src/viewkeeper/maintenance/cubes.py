@@ -5,7 +5,7 @@
     refresh     sd_v is appended as a layer; groups whose extreme was lost are computed anew
 
 The state, the summary-delta and its merge are those of every aggregate (`delta/aggregate_state.py`). What the
-lattice adds is where the summary-delta comes from: `Batch.summary` holds its plan where a parent has one.
+lattice adds is where the summary-delta comes from: `Batch.offer` holds its plan where a parent has one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from viewkeeper.maintenance.lattice.summary import (
     is_exact,
     stored_edge,
 )
-from viewkeeper.maintenance.strategy import Batch, Stratum, View
+from viewkeeper.maintenance.strategy import Batch, ByDeltaRules, View
 from viewkeeper.maintenance.summary_delta.preaggregate import pays, preaggregated
 from viewkeeper.maintenance.summary_delta.prepare import Batch as Changes
 from viewkeeper.planning.steps import Compute, Script
@@ -43,7 +43,7 @@ from viewkeeper.report import Reason
 NOT_A_CUBE = "not-a-cube-view"
 
 
-class SummaryDelta:
+class SummaryDelta(ByDeltaRules):
     """One row per group that the changes touch, merged into the summary."""
 
     name = "summary-delta"
@@ -56,15 +56,12 @@ class SummaryDelta:
             return redefined(view) or Reason(NOT_A_CUBE, "The view's definition has changed.")
         return no_plan(view) or replaced_input(batch)
 
-    def state(self, view: View) -> tuple[Stratum, ...]:
-        return view.strata[:-1]
-
-    def plan(self, view: View, batch: Batch) -> Script:
+    def plan(self, view: View, batch: Batch) -> Script | None:
         if isinstance(view.summary, GroupingSets):
             return maintained(view, batch, along_lattice(view.summary, batch))
-        if batch.summary is not None:
-            return tuple(append_summary(view.top, batch.summary, batch.changed, batch, ()))
-        return _preaggregated(view, batch) or maintained(view, batch)
+        if batch.offer.summary is not None:
+            return tuple(append_summary(view.top, batch.offer.summary, batch.changed, batch, ()))
+        return _preaggregated(view, batch)
 
 
 def first_aggregation(cube: CubeView, batch: Batch) -> Edge | None:
@@ -90,7 +87,9 @@ def _preaggregated(view: View, batch: Batch) -> Script | None:
     change = stratum_delta(aggregate.child, batch.changed, batch, frozenset())
     prepared = Compute(first.name, plain(summary_delta(state, change)), "prepare-changes, aggregated")
     delta = Reference(first.name, summary_columns(state))
-    summary = edge_summary_delta(stored_edge(edge, batch.counted), Summary(first, state), view.summary, delta)
+    summary = edge_summary_delta(
+        stored_edge(edge, batch.stored.counted), Summary(first, state), view.summary, delta
+    )
     return (prepared, *append_summary(view.top, summary, batch.changed, batch, ()))
 
 
@@ -103,9 +102,13 @@ def _first_groups(cube: CubeView, first: CubeView, batch: Batch) -> int:
     each of the view's own groups where it groups by columns of the fact table too."""
     delayed = [d for d in cube.dimensions if d not in first.dimensions]
     foreign = {column for dimension in delayed for column in dimension.foreign}
-    groups = 1 if {key.expr.name for key in first.keys} <= foreign else max(1, batch.sizes.get(cube.name, 1))
+    groups = (
+        1
+        if {key.expr.name for key in first.keys} <= foreign
+        else max(1, batch.stored.sizes.get(cube.name, 1))
+    )
     for dimension in delayed:
-        groups *= max(1, batch.sizes.get(dimension.table, 1))
+        groups *= max(1, batch.stored.sizes.get(dimension.table, 1))
     return min(groups, _rows(batch, cube))
 
 
@@ -121,7 +124,9 @@ def along_lattice(view: GroupingSets, batch: Batch) -> SummaryDeltas:
             edge = min(edges, key=lambda edge: len(edge.parent.keys))
             parent, child = known[edge.parent.name], known[cube.name]
             delta = Reference(sd_name(edge.parent.name), summary_columns(parent.state))
-            along[cube.name] = edge_summary_delta(stored_edge(edge, batch.counted), parent, child, delta)
+            along[cube.name] = edge_summary_delta(
+                stored_edge(edge, batch.stored.counted), parent, child, delta
+            )
             parents.add(edge.parent.name)
     return SummaryDeltas(along, frozenset(parents), tuple(cube.name for cube in nodes.views))
 

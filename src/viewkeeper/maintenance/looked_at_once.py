@@ -59,7 +59,7 @@ def looked_at_once(
     assert state is not None
     is_whole = most_change(stratum, changed, batch)
     beside = stored_beside(stratum, summary, batch, JoinKind.FULL if is_whole else JoinKind.LEFT)
-    groups = before_and_after(state, beside, is_whole, batch.stored.get(name, ()))
+    groups = before_and_after(state, beside, is_whole, batch.stored.columns.get(name, ()))
     plan = plain(layer_and_change(state, groups))
     both = Compute(f"{name}__both", plan, "δR ⋈ stored", only_from=only_from, held=True)
     whole = Reference(both.name, plan.columns)

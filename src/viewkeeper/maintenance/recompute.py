@@ -33,9 +33,9 @@ class Recompute:
         return ()
 
     def plan(self, view: View, batch: Batch) -> Script:
-        if batch.anew is not None:
+        if batch.offer.anew is not None:
             note = "from the state of another view"
-            return (ReplaceMain(view.name, with_visible(view.top, batch.anew), view.sql, note),)
+            return (ReplaceMain(view.name, with_visible(view.top, batch.offer.anew), view.sql, note),)
         steps: list[Step] = []
         written: set[str] = set()
         for stratum in view.strata:

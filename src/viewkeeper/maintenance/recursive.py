@@ -10,16 +10,15 @@ from __future__ import annotations
 
 from viewkeeper.algebra.relations import Fixpoint
 from viewkeeper.algebra.walk import nodes
-from viewkeeper.maintenance.counting import maintained, redefined, replaced_input
-from viewkeeper.maintenance.strategy import Batch, Stratum, View
-from viewkeeper.planning.steps import Script
+from viewkeeper.maintenance.counting import redefined, replaced_input
+from viewkeeper.maintenance.strategy import Batch, ByDeltaRules, View
 from viewkeeper.report import Reason
 
 NOT_RECURSIVE = "not-recursive"
 """The reason code of the refusal of views without recursion."""
 
 
-class Dred:
+class Dred(ByDeltaRules):
     """Recursive strata by delete, rederive, insert; the others by counting."""
 
     name = "dred"
@@ -28,12 +27,6 @@ class Dred:
         if not any(stratum.relations for stratum in view.strata):
             return _no_recursion(view)
         return _text_inside(view) or replaced_input(batch) or redefined(view)
-
-    def state(self, view: View) -> tuple[Stratum, ...]:
-        return view.strata[:-1]
-
-    def plan(self, view: View, batch: Batch) -> Script:
-        return maintained(view, batch)
 
 
 def _no_recursion(view: View) -> Reason:

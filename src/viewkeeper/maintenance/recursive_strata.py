@@ -91,7 +91,7 @@ def stored_rows(fixpoint: Fixpoint, relations: tuple[tuple[str, str], ...]) -> d
 def evaluate_fixpoint(stratum: Stratum, view: View, batch: Batch) -> EvaluateFixpoint:
     """The step that writes a recursion anew, all its definitions together."""
     assert stratum.fixpoint is not None
-    return EvaluateFixpoint(stratum.fixpoint, stratum.relations, view.limit, batch.counted)
+    return EvaluateFixpoint(stratum.fixpoint, stratum.relations, view.limit, batch.stored.counted)
 
 
 def maintain_fixpoint(
@@ -105,7 +105,7 @@ def maintain_fixpoint(
         stratum.fixpoint,
         stratum.relations,
         view.limit,
-        batch.counted,
+        batch.stored.counted,
         inserted=inputs,
         deleted=inputs - only_inserts,
         computed=work.computed,

@@ -2,7 +2,7 @@
 
 refuse   may it maintain this view through this batch? A reason when not, never an exception.
 state    which relations must be stored for it?
-plan     the Δ-script of this batch.
+plan     the Δ-script of this batch; None where that is what the delta rules make of the view's strata.
 """
 
 from __future__ import annotations
@@ -84,7 +84,8 @@ class TableChange:
     """How much of one input changed since the view was last refreshed.
 
     `updates`: rows were only updated, and in these columns. `constants` are columns that have one value in
-    all changed rows, which is not NULL.
+    all changed rows, which is not NULL. `relevant` is the condition of the rows that may matter, where some
+    do not.
     """
 
     rows: int
@@ -92,36 +93,54 @@ class TableChange:
     replaced: bool = False
     updates: frozenset[str] | None = None
     constants: frozenset[str] = frozenset()
+    relevant: Scalar | None = None
+
+
+@dataclass(frozen=True)
+class Stored:
+    """How the inputs of a view and its own relations are stored.
+
+    `counted` names the relations whose stored rows carry counts because deletions are pending; `keyed` the
+    inputs whose layers merge by a key, so that their changes are looked up in what is stored. `columns` are
+    those of the view's own relations, and `groups` about how many rows those that merge by a key have, in
+    however many layers.
+    """
+
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    counted: frozenset[str] = frozenset()
+    columns: Mapping[str, tuple[Column, ...]] = field(default_factory=dict)
+    keyed: frozenset[str] = frozenset()
+    groups: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What a lattice offers a view: `summary`, its summary-delta from that of another view or from one pass
+    over the changes, or `anew`, its whole state from that of another view. `handed_on`: the summary-delta of
+    another view comes from this one's."""
+
+    summary: Relation | None = None
+    anew: Relation | None = None
+    handed_on: bool = False
+
+    @property
+    def is_taken(self) -> bool:
+        return self.summary is not None or self.anew is not None
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What a refresh finds: the inputs that changed, and how everything is stored.
+    """What a strategy is told of a refresh; each part is what one stage of the refresh found out.
 
-    `counted` names the relations whose stored rows carry counts because deletions are pending; `stored`
-    gives the columns of stored relations, and `groups` about how many rows those that merge by a key have, in
-    however many layers; `keyed` names the inputs whose layers merge by a key, so that
-    their changes are looked up in what is stored. `relevance` holds, for tables some of whose changes were
-    found not to matter, the condition of those that may. `may_recompute`: where much of a view goes,
-    computing that part anew is allowed. `summary` is the view's summary-delta where it comes from that of
-    another view, not from the changes; `handed_on`: that of another view comes from this one's. `anew` is
-    its whole state where that comes from the state of another view. `fresh` are keys all of whose changed
-    values are new or gone.
+    `fresh` are keys all of whose changed values are new or gone. `may_recompute`: where much of a view goes,
+    computing that part anew is allowed.
     """
 
     changes: Mapping[str, TableChange]
-    sizes: Mapping[str, int]
-    counted: frozenset[str] = frozenset()
-    stored: Mapping[str, tuple[Column, ...]] = field(default_factory=dict)
-    keyed: frozenset[str] = frozenset()
-    relevance: Mapping[str, Scalar] = field(default_factory=dict)
-    rows_dropped: int = 0
-    may_recompute: bool = True
-    summary: Relation | None = None
-    handed_on: bool = False
-    anew: Relation | None = None
+    stored: Stored = Stored()
+    offer: Offer = Offer()
     fresh: tuple[FreshKeys, ...] = ()
-    groups: Mapping[str, int] = field(default_factory=dict)
+    may_recompute: bool = True
 
     @property
     def changed(self) -> frozenset[str]:
@@ -130,6 +149,11 @@ class Batch:
     @property
     def only_inserts(self) -> bool:
         return all(change.only_inserts for change in self.changes.values())
+
+    @property
+    def relevance(self) -> dict[str, Scalar]:
+        """The conditions of changes that may matter, by table."""
+        return {name: one.relevant for name, one in self.changes.items() if one.relevant is not None}
 
 
 @dataclass(frozen=True)
@@ -159,7 +183,17 @@ class Strategy(Protocol):
 
     def state(self, view: View) -> tuple[Stratum, ...]: ...
 
-    def plan(self, view: View, batch: Batch) -> Script: ...
+    def plan(self, view: View, batch: Batch) -> Script | None: ...
+
+
+class ByDeltaRules:
+    """What strategies have in common that maintain a view's strata by the delta rules: by default, all."""
+
+    def state(self, view: View) -> tuple[Stratum, ...]:
+        return view.strata[:-1]
+
+    def plan(self, view: View, batch: Batch) -> Script | None:
+        return None
 
 
 def bound(rel: Relation, counted: frozenset[str]) -> Relation:

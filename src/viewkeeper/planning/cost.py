@@ -82,8 +82,8 @@ NOTHING = Estimate(0, 0, 0, 0.0)
 def estimate(script: Script, view: View, batch: Batch) -> Estimate:
     """The cost of a script for a batch; steps are met in order, and each adds its result's size."""
     sizes = sizes_of([batch])
-    sizes.seen = batch.groups
-    sizes.groups = dict(_groups(view, {**sizes.stored, **batch.groups}))
+    sizes.seen = batch.stored.groups
+    sizes.groups = dict(_groups(view, {**sizes.stored, **batch.stored.groups}))
     return sum((_step(step, sizes) for step in script), NOTHING)
 
 
@@ -93,9 +93,9 @@ def sizes_of(batches: Iterable[Batch]) -> Sizes:
     changes: dict[str, float] = {}
     keyed: frozenset[str] = frozenset()
     for batch in batches:
-        stored |= batch.sizes
+        stored |= batch.stored.sizes
         changes |= {name: float(change.rows) for name, change in batch.changes.items()}
-        keyed |= batch.keyed
+        keyed |= batch.stored.keyed
     return Sizes(stored, changes, keyed=keyed)
 
 

@@ -181,7 +181,7 @@ def explanation(
         choice.rejected,
         tuple(sorted(batch.changes)),
         plan or view.sql,
-        tuple((s.name, batch.sizes.get(s.name)) for s in choice.strategy.state(view)),
+        tuple((s.name, batch.stored.sizes.get(s.name)) for s in choice.strategy.state(view)),
         tuple(steps),
         last,
         edge.parent.name if edge is not None and is_summary_delta else None,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
 
 from viewkeeper.errors import CannotMaintain, InvalidOption
-from viewkeeper.maintenance.counting import Counting
+from viewkeeper.maintenance.counting import Counting, maintained
 from viewkeeper.maintenance.cubes import NOT_A_CUBE, SummaryDelta
 from viewkeeper.maintenance.id_diffs import Definition
 from viewkeeper.maintenance.id_diffs.strategy import TUPLE_DIFFS, IdDiffs
@@ -75,14 +76,13 @@ def choose(view: View, batch: Batch, policy: str, known: Calibration = UNKNOWN) 
     """The choice for one view and one batch."""
     if checked_policy(policy) == "full":
         asked = Reason("policy-full", "The policy asks for recomputation.")
-        return Choice(RECOMPUTE, asked, (), (_alternative(RECOMPUTE, view, batch, known),))
+        return Choice(RECOMPUTE, asked, (), _alternatives((RECOMPUTE,), view, batch, known))
     able, rejected = _asked(view, batch)
     if not able and policy == "strict":
         raise _cannot_maintain(view, rejected)
-    again = _alternative(RECOMPUTE, view, batch, known)
-    if not able:
+    *accepted, again = _alternatives((*able, RECOMPUTE), view, batch, known)
+    if not accepted:
         return Choice(RECOMPUTE, _telling(rejected), rejected, (again,))
-    accepted = [_alternative(strategy, view, batch, known) for strategy in able]
     best = reduce(_better, accepted)
     if policy == view.asked == "auto" and _should_recompute(again, best, batch):
         best, reason = (
@@ -94,10 +94,21 @@ def choose(view: View, batch: Batch, policy: str, known: Calibration = UNKNOWN) 
     return Choice(best.strategy, reason, rejected, (*accepted, again))
 
 
-def _alternative(strategy: Strategy, view: View, batch: Batch, known: Calibration) -> Alternative:
-    script = strategy.plan(view, batch)
-    model = estimate(script, view, batch)
-    return Alternative(strategy, script, model, known.corrected(strategy.name, model))
+def _alternatives(
+    strategies: Iterable[Strategy], view: View, batch: Batch, known: Calibration
+) -> tuple[Alternative, ...]:
+    """Each strategy with its script and cost; where several go by the delta rules, that script is one."""
+
+    def priced(script: Script) -> tuple[Script, Estimate]:
+        return script, estimate(script, view, batch)
+
+    by_rules = cache(lambda: priced(maintained(view, batch)))
+    found = []
+    for strategy in strategies:
+        own = strategy.plan(view, batch)
+        script, model = by_rules() if own is None else priced(own)
+        found.append(Alternative(strategy, script, model, known.corrected(strategy.name, model)))
+    return tuple(found)
 
 
 def _better(first: Alternative, second: Alternative) -> Alternative:
@@ -107,7 +118,8 @@ def _better(first: Alternative, second: Alternative) -> Alternative:
 
 def _should_recompute(again: Alternative, best: Alternative, batch: Batch) -> bool:
     if any(
-        change.rows >= max(MANY, MUCH * batch.sizes.get(name, 0)) for name, change in batch.changes.items()
+        change.rows >= max(MANY, MUCH * batch.stored.sizes.get(name, 0))
+        for name, change in batch.changes.items()
     ):
         learned = again.expected.seconds < best.expected.seconds
         return learned or again.model.seconds < best.model.seconds

@@ -27,7 +27,7 @@ def view(sql: str = COSTS, **properties: str) -> View:
 
 
 def batch(**changes: TableChange) -> Batch:
-    return Batch(changes, {})
+    return Batch(changes)
 
 
 UPDATED = TableChange(2, only_inserts=False, updates=frozenset({"price"}))

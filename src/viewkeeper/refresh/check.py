@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from zlib import crc32
 
 from viewkeeper.algebra.inner_names import shown
 from viewkeeper.catalog import ViewDefinition
 from viewkeeper.draft import Draft
 from viewkeeper.errors import CheckFailed
-from viewkeeper.report import Checked, ViewReport
+from viewkeeper.refresh.state import RefreshState
+from viewkeeper.refresh.task import Task
+from viewkeeper.report import Checked
 from viewkeeper.repro import write_repro
 from viewkeeper.spark.sample import bucket, can_be_hashed
 from viewkeeper.spark.session import DataFrame
@@ -30,21 +31,13 @@ ENVIRONMENT = "VIEWKEEPER_CHECK"
 """The share that is checked where neither the call nor the view says another."""
 
 
-def check_views(
-    work: Workspace, draft: Draft, reports: Iterable[ViewReport], asked: float | None
-) -> tuple[Checked, ...]:
+def check(state: RefreshState) -> RefreshState:
     """Compares a sample of each view that changed with the answer to its text; raises CheckFailed.
 
     The actions that this takes are not those of the refresh.
     """
-    changed = [draft.catalog.views[report.view] for report in reports if report.strategy != "none"]
-    shares = {view.name: _share(view, asked) for view in changed}
-    found = []
-    with work.engine.uncounted(), work.engine.keeping():
-        for view in (one for one in changed if shares[one.name]):
-            checked = _checked(work, draft, as_written(view, draft.catalog), shares[view.name])
-            found += [checked] if checked is not None else []
-    return tuple(found)
+    with state.work.engine.uncounted(), state.work.engine.keeping():
+        return state.with_tasks(replace(task, checked=_checked(state, task)) for task in state.changed)
 
 
 def _share(view: ViewDefinition, asked: float | None) -> float:
@@ -68,8 +61,11 @@ class _Sample:
         return bucket(frame, self.places, self.buckets, self.number) if self.places else frame
 
 
-def _checked(work: Workspace, draft: Draft, view: ViewDefinition, share: float) -> Checked | None:
-    started = time.perf_counter()
+def _checked(state: RefreshState, task: Task) -> Checked | None:
+    work, draft, started = state.work, state.draft, time.perf_counter()
+    share, view = _share(task.definition, state.request.check), as_written(task.definition, draft.catalog)
+    if not share:
+        return None
     stored = work.reader.visible(draft.relations[view.name])
     sample = _sample(view, stored, max(1, round(1 / share)), draft.version)
     if sample is None:

@@ -7,23 +7,24 @@ files. Where the view is fresh, its last refresh is repeated, from the version b
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from statistics import median
 from typing import Any
 
-from viewkeeper.batches import batch_of, inputs_seen, last_details
 from viewkeeper.catalog import ViewDefinition
 from viewkeeper.definitions import view_named
 from viewkeeper.draft import Draft
-from viewkeeper.fresh import with_fresh_keys
 from viewkeeper.inspection import history
 from viewkeeper.planning.cost import Estimate
-from viewkeeper.planning.planner import Alternative, choose
-from viewkeeper.refresh import compute_views
-from viewkeeper.refresh_view import learned
-from viewkeeper.spark.execute import Execution
+from viewkeeper.planning.planner import Alternative
+from viewkeeper.refresh.batches import batches, changes_of
+from viewkeeper.refresh.choose import choose
+from viewkeeper.refresh.fresh_keys import fresh_keys
+from viewkeeper.refresh.life import computed
+from viewkeeper.refresh.run import execution_of
+from viewkeeper.refresh.state import RefreshState, Request, Stage, through
+from viewkeeper.refresh.task import Task
 from viewkeeper.storage.commits import Entry
-from viewkeeper.views import compiled
 from viewkeeper.workspace import Workspace
 
 
@@ -63,6 +64,10 @@ class Measurement:
         return {**asdict(self), "ratio": self.ratio}
 
 
+STAGES: tuple[Stage, ...] = (batches, fresh_keys, choose)
+"""The view by itself: whatever it might share, or take from others, is the same for all strategies."""
+
+
 def measured(work: Workspace, name: str, repeat: int = 1) -> Measurement | None:
     """Runs every strategy that could refresh the view; None where no retained version has a batch for it.
 
@@ -73,31 +78,25 @@ def measured(work: Workspace, name: str, repeat: int = 1) -> Measurement | None:
     before = _before_last_refresh(work, latest, view)
     if before is None:
         return None
-    definition = before.catalog.views[view.name]
-    ready = Draft(before, "measure")
-    above = [table for table in definition.tables if table in before.catalog.views]
-    compute_views(work, ready, above, None)
-    old = inputs_seen(work.log, definition)
-    batch = batch_of(ready, definition, old)
-    if batch is None or not batch.changes:
+    definition, ready = before.catalog.views[view.name], Draft(before, "measure")
+    read = tuple(table for table in definition.tables if table in before.catalog.views)
+    computed(RefreshState(work, ready, Request(read)))
+    state = through(STAGES, RefreshState(work, ready, views=(definition,)))
+    task = state.tasks[view.name]
+    if task.is_first or task.choice is None:
         return None
-    started = time.perf_counter()
-    batch = with_fresh_keys(work.engine, ready, old, batch)
-    known = learned(last_details(before, work.log, definition.name))
-    choice = choose(compiled(definition, before.catalog), batch, definition.policy, known)
-    planning = time.perf_counter() - started
-    rounds = [[_run(work, ready, definition, one) for one in choice.alternatives] for _ in range(repeat)]
+    ways = task.choice.alternatives
+    rounds = [[_run(state, task, one) for one in ways] for _ in range(repeat)]
     results = [
-        Measured(one.strategy.name, one.expected, planning + median(times), one is choice.taken)
-        for one, times in zip(choice.alternatives, zip(*rounds, strict=True), strict=True)
+        Measured(one.strategy.name, one.expected, task.seconds + median(times), one is task.choice.taken)
+        for one, times in zip(ways, zip(*rounds, strict=True), strict=True)
     ]
-    return Measurement(view.name, before.version, planning, tuple(results))
+    return Measurement(view.name, before.version, task.seconds, tuple(results))
 
 
 def _before_last_refresh(work: Workspace, latest: Entry, view: ViewDefinition) -> Entry | None:
     """The state in which the view has a batch to go through: now, or before its last refresh."""
-    batch = batch_of(Draft(latest, ""), view, inputs_seen(work.log, view))
-    if batch is not None and batch.changes:
+    if changes_of(work.log, Draft(latest, ""), view):
         return latest
     refreshed = [
         entry.version
@@ -108,14 +107,11 @@ def _before_last_refresh(work: Workspace, latest: Entry, view: ViewDefinition) -
     return work.log.entry(refreshed[-1] - 1) if refreshed and refreshed[-1] - 1 in versions else None
 
 
-def _run(work: Workspace, ready: Draft, definition: ViewDefinition, one: Alternative) -> float:
+def _run(state: RefreshState, task: Task, way: Alternative) -> float:
     """Seconds that a script takes on a draft of its own."""
-    draft = Draft(ready.base, "measure")
-    draft.relations = dict(ready.relations)
-    own = {name: draft.relations[name] for name in (*definition.state, definition.name)}
-    old = inputs_seen(work.log, definition)
+    draft = Draft(state.draft.base, "measure")
+    draft.relations = dict(state.draft.relations)
     started = time.perf_counter()
-    with work.under(definition), work.engine.keeping():
-        expected = one.model.rows_written
-        Execution(work.engine, draft, {**old, **own}, expected=expected).run(one.script)
+    with state.work.under(task.definition), state.work.engine.keeping():
+        execution_of(replace(state, draft=draft), task, way).run(way.script)
     return time.perf_counter() - started

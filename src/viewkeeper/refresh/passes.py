@@ -7,51 +7,48 @@ one fact table, and whose dimensions are as they were.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from viewkeeper.maintenance.aggregates import must_look
 from viewkeeper.maintenance.lattice.one_pass import OnePass, one_pass
+from viewkeeper.refresh.task import Task
 from viewkeeper.spark.arrow import has_plain_types
-
-if TYPE_CHECKING:
-    from viewkeeper.lattices import Member
 
 FETCHED = 500_000
 """At most so many rows come to the driver from one pass: every change may be a group of every view."""
 
 
-def planned_passes(members: Iterable[Member]) -> dict[str, OnePass]:
+def planned_passes(members: Iterable[Task]) -> dict[str, OnePass]:
     """The pass that each view gets its summary-delta from; views that are alone in theirs need none."""
     found: dict[str, OnePass] = {}
     for together in _together([member for member in members if may_pass(member)]):
         for views in _few_enough(together):
             if len(views) > 1:
                 one = one_pass(f"__pass__{len(found) + 1}", [member.summary for member in views])
-                found |= {member.view.name: one for member in views}
+                found |= {member.name: one for member in views}
     return found
 
 
-def may_pass(member: Member) -> bool:
+def may_pass(member: Task) -> bool:
     """Whether only the fact table of a view has changed, the driver can write what is stored of it, and what
     it keeps extremes of has one value: they need no second aggregation, for which all others would wait."""
     cube, view, batch = member.summary.cube, member.view, member.batch
     of_facts = batch.changed == {cube.fact.name} and all(d.table != cube.fact.name for d in cube.dimensions)
     # Without keys there is a group even where no change counts in it, and a pass has no row for that.
     looks = not cube.all_keys and must_look(view.top, batch, batch.changed)
-    plain = has_plain_types(batch.stored.get(view.name, ()))
+    plain = has_plain_types(batch.stored.columns.get(view.name, ()))
     return of_facts and plain and not looks and _has_no_other_extreme(member)
 
 
-def _has_no_other_extreme(member: Member) -> bool:
+def _has_no_other_extreme(member: Task) -> bool:
     """Whether all rows hold what is an extreme of some: they are insertions, and have one value of it."""
     summary, change = member.summary, member.batch.changes[member.summary.cube.fact.name]
     one_value = change.only_inserts and summary.extremes_of <= change.constants
     return one_value or not summary.state.extremes
 
 
-def _together(members: Sequence[Member]) -> list[list[Member]]:
+def _together(members: Sequence[Task]) -> list[list[Task]]:
     """Views that last read the same state of the same fact table."""
-    found: list[list[Member]] = []
+    found: list[list[Task]] = []
     for member in members:
         alike = (views for views in found if _fact(views[0]) == _fact(member))
         views = next(alike, None)
@@ -62,12 +59,12 @@ def _together(members: Sequence[Member]) -> list[list[Member]]:
     return found
 
 
-def _fact(member: Member) -> tuple[str, object]:
+def _fact(member: Task) -> tuple[str, object]:
     name = member.summary.cube.fact.name
     return name, member.old[name]
 
 
-def _few_enough(members: Sequence[Member]) -> Iterator[Sequence[Member]]:
+def _few_enough(members: Sequence[Task]) -> Iterator[Sequence[Task]]:
     """As many views at a time as the driver can hold the groups of."""
     fact = members[0].summary.cube.fact.name
     most = max(1, FETCHED // max(1, *(member.batch.changes[fact].rows for member in members)))

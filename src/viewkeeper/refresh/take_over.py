@@ -9,18 +9,19 @@ that it is for. It is of use only on top of the very state that it was made from
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
-from viewkeeper.catalog import ViewDefinition
-from viewkeeper.draft import Draft, propagated_name
+from viewkeeper.draft import propagated_name
+from viewkeeper.refresh.state import RefreshState
 from viewkeeper.storage.relation import RelationState
 
 
-def take_over(draft: Draft, definitions: Iterable[ViewDefinition]) -> frozenset[str]:
-    """Puts what was propagated in the place of the views' states; names the views that it was there for."""
-    taken = set()
-    for definition in definitions:
+def take_over(state: RefreshState) -> RefreshState:
+    """Puts what was propagated in the place of the views' states; adds the views that it was there for."""
+    if state.request.policy == "full":
+        return state
+    draft, taken = state.draft, set()
+    for definition in state.views:
         names = (*definition.state, definition.name)
         pending = {name: draft.relations.pop(propagated_name(name), None) for name in names}
         if definition.propagated is None:
@@ -32,7 +33,8 @@ def take_over(draft: Draft, definitions: Iterable[ViewDefinition]) -> frozenset[
             current = replace(current, position=definition.propagated, published=draft.version)
             taken.add(definition.name)
         draft.put_view(current)
-    return frozenset(taken)
+    views = tuple(draft.catalog.views[view.name] for view in state.views)
+    return replace(state, views=views, taken_over=frozenset(taken))
 
 
 def _follows(current: RelationState, pending: RelationState) -> bool:
@@ -45,8 +47,9 @@ def _follows(current: RelationState, pending: RelationState) -> bool:
     )
 
 
-def set_aside(draft: Draft) -> None:
+def set_aside(state: RefreshState) -> RefreshState:
     """Makes the new states of views pending: readers go on to see what the draft's base shows."""
+    draft = state.draft
     for name, view in draft.base.catalog.views.items():
         new = draft.catalog.views[name]
         if new.published != draft.version:
@@ -55,3 +58,4 @@ def set_aside(draft: Draft) -> None:
             draft.put(propagated_name(relation), draft.relations[relation])
             draft.put(relation, draft.base.relations[relation])
         draft.put_view(replace(view, propagated=new.position))
+    return state

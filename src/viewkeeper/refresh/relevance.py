@@ -3,60 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlglot import exp
 
 from viewkeeper.algebra.expressions import Scalar, conjuncts, or_
 from viewkeeper.algebra.walk import base_tables
 from viewkeeper.maintenance.irrelevant_updates import Relevance, explained_relevance
-from viewkeeper.maintenance.strategy import Batch, View
+from viewkeeper.maintenance.strategy import View
+from viewkeeper.refresh.choose import was_maintained
+from viewkeeper.refresh.state import RefreshState
+from viewkeeper.refresh.task import Task
 from viewkeeper.spark.relevance import Question, relevant_rows
-from viewkeeper.storage.relation import Layer, RelationState
-from viewkeeper.workspace import Workspace
+from viewkeeper.storage.relation import Layer, RelationState, layers_between
 
 MANY = 1_000
 """More changed rows than this are hardly all irrelevant to a view that had use for some of the last ones."""
 
 
-@dataclass(frozen=True)
-class Pending:
-    """A view and what is pending for it; `had_use`: the changes before these mattered to it."""
-
-    view: View
-    batch: Batch
-    layers: Mapping[str, tuple[RelationState, tuple[Layer, ...]]]
-    had_use: bool = False
-
-    def is_asked(self, table: str) -> bool:
-        """Whether it is found out how many changes matter, which takes an action. Where that hardly leaves
-        out a whole table, those that do not are left out while the others are computed with."""
-        return not self.had_use or self.batch.changes[table].rows <= MANY
-
-
-def relevant_batches(work: Workspace, pending: list[Pending]) -> dict[str, Batch]:
-    """Each view's batch without the changes that provably do not matter to it."""
+def relevance(state: RefreshState) -> RefreshState:
+    """Leaves out the changes that provably do not matter to a view: one action for all views."""
+    if state.work.engine.is_netting:
+        return state
+    tasks = state.through_tables()
     filters: dict[Question, Scalar] = {}
-    changes = {}
-    for item in pending:
-        for table, found in _filters(item).items():
-            filters[item.view.name, table] = found.filter
-            if item.is_asked(table) and found.filter != exp.false():
-                changes[item.view.name, table] = item.layers[table]
-    kept = relevant_rows(work.engine, filters, changes)
+    asked = {}
+    for task in tasks:
+        for table, (relation, layers) in _pending(state, task).items():
+            found = view_relevance(task.view, table)
+            if found is not None and not _keeps_all(found, layers):
+                filters[task.name, table] = found.filter
+                if _is_asked(task, table) and found.filter != exp.false():
+                    asked[task.name, table] = (relation, layers)
     decided = {question: 0 for question, found in filters.items() if found == exp.false()}
-    return {item.view.name: _reduced(item, filters, {**kept, **decided}) for item in pending}
+    kept = {**relevant_rows(state.work.engine, filters, asked), **decided}
+    return state.with_tasks(_reduced(task, filters, kept) for task in tasks)
 
 
-def _filters(item: Pending) -> dict[str, Relevance]:
-    """The filters of the tables of which some change may be dropped."""
-    found = {}
-    for table in item.layers:
-        if table in item.batch.changes and not item.batch.changes[table].replaced:
-            relevance = view_relevance(item.view, table)
-            if relevance is not None and not _keeps_all(relevance, item.layers[table][1]):
-                found[table] = relevance
-    return found
+def _pending(state: RefreshState, task: Task) -> dict[str, tuple[RelationState, tuple[Layer, ...]]]:
+    """The layers of its tables that a view has not seen."""
+    tables = [table for table, change in task.batch.changes.items() if not change.replaced]
+    states = {table: state.draft.relations[table] for table in tables}
+    return {table: (new, layers_between(task.old[table], new)) for table, new in states.items()}
+
+
+def _is_asked(task: Task, table: str) -> bool:
+    """Whether it is found out how many changes matter, which takes an action. Where that hardly leaves out a
+    whole table, those that do not are left out while the others are computed with."""
+    return not was_maintained(task.earlier) or task.batch.changes[table].rows <= MANY
 
 
 def _keeps_all(relevance: Relevance, layers: tuple[Layer, ...]) -> bool:
@@ -98,16 +92,17 @@ def view_relevance(view: View, table: str) -> Relevance | None:
     return Relevance(table, tuple(o for one in found for o in one.occurrences), condition)
 
 
-def _reduced(item: Pending, filters: Mapping[Question, Scalar], kept: Mapping[Question, int]) -> Batch:
+def _reduced(task: Task, filters: Mapping[Question, Scalar], kept: Mapping[Question, int]) -> Task:
     """Tables without a relevant change count as unchanged; the others keep their filter, but for those of
     which all changes are known to matter."""
-    changes, relevance, dropped = {}, {}, 0
-    for table, change in item.batch.changes.items():
-        question = (item.view.name, table)
+    changes, dropped = {}, 0
+    for table, change in task.batch.changes.items():
+        question = (task.name, table)
         rows = kept.get(question, change.rows)
         dropped += change.rows - rows
         if rows:
-            changes[table] = replace(change, rows=rows)
-            if question in filters and (rows < change.rows or question not in kept):
-                relevance[table] = filters[question]
-    return replace(item.batch, changes=changes, relevance=relevance, rows_dropped=dropped)
+            is_filtered = rows < change.rows or question not in kept
+            changes[table] = replace(
+                change, rows=rows, relevant=filters.get(question) if is_filtered else None
+            )
+    return replace(task, batch=replace(task.batch, changes=changes), rows_dropped=dropped)

@@ -1,4 +1,4 @@
-"""What a refresh finds: which inputs of a view changed since it last read them, and how all is stored."""
+"""What a view goes through: which inputs changed since it last read them, and how all is stored."""
 
 from __future__ import annotations
 
@@ -9,9 +9,30 @@ from typing import Any
 from viewkeeper.algebra.schema import Column
 from viewkeeper.catalog import ViewDefinition
 from viewkeeper.draft import Draft
-from viewkeeper.maintenance.strategy import Batch, TableChange
+from viewkeeper.maintenance.strategy import Batch, Stored, TableChange
+from viewkeeper.refresh.state import RefreshState
+from viewkeeper.refresh.task import Task
 from viewkeeper.storage.commits import Entry, WarehouseLog
 from viewkeeper.storage.relation import Layer, RelationState, layers_between
+from viewkeeper.views import compiled
+
+
+def batches(state: RefreshState) -> RefreshState:
+    """Adds what each view goes through; of a view over views, what is known of that by now."""
+    known = {name for name, task in state.tasks.items() if state.is_over_tables(task)}
+    return state.with_tasks(_task(state, view) for view in state.views if view.name not in known)
+
+
+def _task(state: RefreshState, definition: ViewDefinition) -> Task:
+    """A view's task; where its rows are those of an earlier definition, with what changed for that one."""
+    log, draft, view = state.work.log, state.draft, compiled(definition, state.draft.catalog)
+    filled = draft.redefined.get(definition.name, definition)
+    if filled is not definition:
+        view = replace(view, before=compiled(filled, draft.base.catalog))
+    old, told = inputs_seen(log, filled), last_details(draft.base, log, definition.name)
+    tables = tuple(dict.fromkeys((*filled.tables, *definition.tables)))
+    stored = stored_of(draft, replace(definition, tables=tables), old)
+    return Task(definition, view, old, told, Batch(changes_of(log, draft, filled) or {}, stored))
 
 
 def inputs_seen(log: WarehouseLog, definition: ViewDefinition) -> dict[str, RelationState]:
@@ -40,39 +61,28 @@ def last_details(base: Entry, log: WarehouseLog, name: str) -> Mapping[str, Any]
     return next((report["details"] for report in reports if report is not None), {})
 
 
-def batch_of(draft: Draft, definition: ViewDefinition, old: Mapping[str, RelationState]) -> Batch | None:
-    """What changed for the view since its last refresh; None before its first."""
+def changes_of(
+    log: WarehouseLog, draft: Draft, definition: ViewDefinition
+) -> Mapping[str, TableChange] | None:
+    """The inputs of a view that changed since its last refresh; None before its first."""
     if definition.position is None:
         return None
-    changes = {}
-    for name in definition.tables:
-        change = _change(old.get(name), draft.relations[name])
-        if change is not None:
-            changes[name] = change
-    return replace(storage_of(draft, definition, old), changes=changes)
+    old = inputs_seen(log, definition)
+    found = {name: _change(old.get(name), draft.relations[name]) for name in definition.tables}
+    return {name: change for name, change in found.items() if change is not None}
 
 
-def batch_since_redefined(
-    draft: Draft, earlier: ViewDefinition, definition: ViewDefinition, old: Mapping[str, RelationState]
-) -> Batch:
-    """What changed of the inputs that the earlier definition read; the others are as they are."""
-    tables = tuple(dict.fromkeys((*earlier.tables, *definition.tables)))
-    both = replace(definition, tables=tables)
-    found = {name: _change(old[name], draft.relations[name]) for name in tables if name in old}
-    changes = {name: change for name, change in found.items() if change is not None}
-    return replace(storage_of(draft, both, old), changes=changes)
-
-
-def storage_of(draft: Draft, definition: ViewDefinition, old: Mapping[str, RelationState]) -> Batch:
-    """A batch without changes: how the inputs and the view itself are stored."""
+def stored_of(draft: Draft, definition: ViewDefinition, old: Mapping[str, RelationState]) -> Stored:
+    """How the inputs, now and as they were last read, and the view itself are stored."""
     states = [(name, draft.relations[name]) for name in definition.tables]
-    counted = frozenset(n for n, s in (*states, *old.items()) if s.has_pending_deletes)
     own = {n: draft.relations[n] for n in (*definition.state, definition.name) if n in draft.relations}
-    sizes = {name: state.stored_rows for name, state in (*states, *own.items())}
-    stored = {name: state.columns for name, state in own.items()}
-    keyed = frozenset(name for name, state in states if state.merge is not None)
-    groups = {name: state.groups for name, state in own.items() if state.merge is not None}
-    return Batch({}, sizes, counted, stored, keyed, groups=groups)
+    return Stored(
+        sizes={name: state.stored_rows for name, state in (*states, *own.items())},
+        counted=frozenset(n for n, s in (*states, *old.items()) if s.has_pending_deletes),
+        columns={name: state.columns for name, state in own.items()},
+        keyed=frozenset(name for name, state in states if state.merge is not None),
+        groups={name: state.groups for name, state in own.items() if state.merge is not None},
+    )
 
 
 def _change(old: RelationState | None, new: RelationState) -> TableChange | None:

@@ -13,7 +13,9 @@ from viewkeeper.algebra.schema import COUNT, Column, TableSchema
 from viewkeeper.catalog import Catalog
 from viewkeeper.delta.fresh_keys import FreshKeys
 from viewkeeper.draft import Draft
-from viewkeeper.maintenance.strategy import Batch
+from viewkeeper.maintenance.strategy import TableChange
+from viewkeeper.refresh.state import RefreshState
+from viewkeeper.refresh.task import Task
 from viewkeeper.spark.engine import Engine
 from viewkeeper.storage.overlay import has_plain_equality
 from viewkeeper.storage.relation import RelationState, layers_between
@@ -24,18 +26,26 @@ READ = 500_000
 States = Mapping[str, RelationState]
 
 
-def with_fresh_keys(engine: Engine, draft: Draft, old: States, batch: Batch) -> Batch:
-    """The batch, told which keys of changed tables, referred to by other changed tables, are all new or gone.
+def fresh_keys(state: RefreshState) -> RefreshState:
+    """Adds which keys of changed tables, referred to by other changed tables, are all new or gone.
 
     Only the key columns of the changes are read, by the driver. Declared foreign keys hold before and after
     a batch.
     """
-    catalog, new = draft.catalog, draft.relations
-    changed = {
-        name: catalog.tables[name] for name in batch.changes if _is_told(name, catalog, old, new, batch)
-    }
-    if sum(batch.changes[name].rows for name in changed) > READ:
-        return batch
+
+    def step(task: Task) -> Task:
+        if task.is_first or state.policy_of(task) == "full":
+            return task
+        return replace(task, batch=replace(task.batch, fresh=_fresh(state.work.engine, state.draft, task)))
+
+    return state.each(step)
+
+
+def _fresh(engine: Engine, draft: Draft, task: Task) -> tuple[FreshKeys, ...]:
+    catalog, new, old, changes = draft.catalog, draft.relations, task.old, task.batch.changes
+    changed = {name: catalog.tables[name] for name in changes if _is_told(name, catalog, old, new, changes)}
+    if sum(changes[name].rows for name in changed) > READ:
+        return ()
     found = []
     for parent, children in _references(changed).items():
         members = {parent: changed[parent].key[0], **children}
@@ -44,7 +54,7 @@ def with_fresh_keys(engine: Engine, draft: Draft, old: States, batch: Batch) -> 
         if closed:
             keys = {name: tuple(changed[name].column(n) for n in changed[name].key) for name in members}
             found.append(FreshKeys(members, closed, keys))
-    return replace(batch, fresh=tuple(found))
+    return tuple(found)
 
 
 def closed_by(parent: str, values: Mapping[str, pa.Table | None]) -> frozenset[str]:
@@ -59,9 +69,11 @@ def closed_by(parent: str, values: Mapping[str, pa.Table | None]) -> frozenset[s
     return frozenset({parent, *(name for name, rows in others.items() if _is_within(rows, parents))})
 
 
-def _is_told(name: str, catalog: Catalog, old: States, new: States, batch: Batch) -> bool:
+def _is_told(
+    name: str, catalog: Catalog, old: States, new: States, changes: Mapping[str, TableChange]
+) -> bool:
     """Whether the layers of a table tell what came and what went, row by row, of a set."""
-    if name not in catalog.tables or name not in old or batch.changes[name].replaced:
+    if name not in catalog.tables or name not in old or changes[name].replaced:
         return False
     return bool(catalog.tables[name].key) and new[name].merge is None
 

@@ -3,46 +3,38 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 
-from viewkeeper.catalog import ViewDefinition
 from viewkeeper.maintenance.lattice.one_pass import OnePass
 from viewkeeper.planning.cost import saved_by_sharing, sizes_of
 from viewkeeper.planning.shared_work import SharedWork, references_of, shared_work
 from viewkeeper.planning.steps import Compute
-from viewkeeper.refresh_view import Planned, Refresh, plan_view, run_view
-from viewkeeper.report import ViewReport
+from viewkeeper.refresh.state import RefreshState
+from viewkeeper.refresh.task import Task
 from viewkeeper.spark.shared_results import SharedResults
 from viewkeeper.storage.relation import RelationState
 
 
-@dataclass(frozen=True)
-class Family:
-    """Planned views, and the results that they share."""
+def share(state: RefreshState) -> RefreshState:
+    """Adds what several scripts do, which is then done once, and leaves it out of these scripts.
 
-    refresh: Refresh
-    planned: Mapping[str, Planned]
-    shared: SharedResults
-
-    def run(self, name: str) -> ViewReport:
-        return run_view(self.refresh, self.planned[name], self.shared)
-
-
-def plan_family(refresh: Refresh, definitions: Sequence[ViewDefinition]) -> Family:
-    """Chooses a way for every view; what several scripts do is then done once."""
-    planned = {definition.name: plan_view(refresh, definition) for definition in definitions}
-    sharing = {name: view for name, view in planned.items() if view.may_share}
-    results = SharedResults(with_passes(_in_common(sharing), refresh.deltas.passes))
-    for name, script in results.work.scripts.items():
-        planned[name] = replace(planned[name], script=script)
-    return Family(refresh, planned, results)
+    A script can share where it goes from one state of its inputs to another, as those of other views do.
+    """
+    sharing = {
+        name: task
+        for name, task in state.tasks.items()
+        if task.choice is not None and not task.is_first and not task.is_redefined
+    }
+    work = with_passes(_in_common(sharing), state.derivations.passes)
+    tasks = [replace(sharing[name], script=script) for name, script in work.scripts.items()]
+    return replace(state.with_tasks(tasks), shared=SharedResults(work))
 
 
-def _in_common(views: Mapping[str, Planned]) -> SharedWork:
-    sizes = sizes_of(view.batch for view in views.values() if view.batch is not None)
-    scripts = {name: view.script for name, view in views.items()}
-    pasts = {name: view.task.old for name, view in views.items()}
+def _in_common(tasks: Mapping[str, Task]) -> SharedWork:
+    sizes = sizes_of(task.batch for task in tasks.values())
+    scripts = {name: task.script for name, task in tasks.items()}
+    pasts = {name: task.old for name, task in tasks.items()}
     return shared_work(
         scripts, lambda plan, users: saved_by_sharing(plan, users, sizes), sizes.keyed, numbered(pasts)
     )

@@ -1,0 +1,100 @@
+"""How a view would be refreshed now: the stages of a refresh up to the scripts, of which none is run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from viewkeeper.algebra.inner_names import shown
+from viewkeeper.catalog import Catalog, ViewDefinition
+from viewkeeper.definitions import view_named
+from viewkeeper.draft import Draft
+from viewkeeper.inspection import history
+from viewkeeper.maintenance.strategy import Batch, TableChange
+from viewkeeper.planning.explain import Explanation, explanation
+from viewkeeper.refresh.batches import batches, last_details, stored_of
+from viewkeeper.refresh.choose import choose
+from viewkeeper.refresh.lattice import lattice
+from viewkeeper.refresh.life import PLANNED
+from viewkeeper.refresh.stale import stale
+from viewkeeper.refresh.state import RefreshState, Request, Stage, through
+from viewkeeper.refresh.take_over import take_over
+from viewkeeper.refresh.task import Task
+from viewkeeper.refresh.together import by_settings, families
+from viewkeeper.verification import one_of_several
+from viewkeeper.views import as_written, compiled, over_base_tables
+from viewkeeper.workspace import Workspace
+
+LENIENT = Request(is_lenient=True)
+"""To explain a view that `strict` cannot maintain is not to refresh it."""
+
+BEGUN: tuple[Stage, ...] = (stale, take_over, batches)
+STAGES = (*BEGUN, lattice, *PLANNED)
+"""Without asking which changes matter: that takes an action."""
+
+
+def explain(work: Workspace, view: str) -> Explanation:
+    """How a view would be refreshed now; where nothing is pending, if all its inputs changed.
+
+    Given a query instead of a name: how a view of it would be maintained. Nothing is created.
+    """
+    state = through(BEGUN, RefreshState(work, Draft(work.log.latest(), "explain"), LENIENT))
+    definition = _defined(state.draft.catalog, view)
+    name = definition.name
+    is_pending = definition.position is not None and name in state.tasks and state.tasks[name].batch.changes
+    state = _planned(state, name) if is_pending else _if_all_changed(state, definition)
+    task, common = state.tasks[name], state.shared.work
+    assert task.choice is not None
+    explained = explanation(
+        task.view,
+        task.batch,
+        task.choice,
+        _last_report(work, definition),
+        state.derivations.edges.get(name),
+        common if name in common.scripts else None,
+    )
+    return replace(explained, note=one_of_several(definition))
+
+
+def _planned(state: RefreshState, name: str) -> RefreshState:
+    """What is planned for a view and for those that it shares work with; parents in the lattice are expected
+    to hand their summary-deltas on."""
+
+    def has_it(views: Iterable[ViewDefinition]) -> bool:
+        return any(view.name == name for view in views)
+
+    turn = next(filter(has_it, by_settings(state.views)))
+    known = lattice(state.of(turn))
+    expected = replace(known.derivations, done=dict.fromkeys(known.derivations.members))
+    known = replace(known, derivations=expected)
+    return through(PLANNED, known.of(next(filter(has_it, families(turn, known.derivations.parent).values()))))
+
+
+def _if_all_changed(state: RefreshState, definition: ViewDefinition) -> RefreshState:
+    """The view alone, as if it were filled and each of its inputs had changed."""
+    draft = state.draft
+    changes = {table: TableChange(1, only_inserts=False) for table in definition.tables}
+    task = Task(
+        replace(definition, position=draft.position),
+        compiled(definition, draft.catalog),
+        {},
+        last_details(draft.base, state.work.log, definition.name),
+        Batch(changes, stored_of(draft, definition, {})),
+    )
+    return choose(RefreshState(state.work, draft, LENIENT).with_tasks([task]))
+
+
+def _defined(catalog: Catalog, view: str) -> ViewDefinition:
+    """The view of this name, or a view of this query that nobody has created."""
+    if len(view.split()) < 2:
+        return view_named(catalog, view)
+    return over_base_tables(as_written(ViewDefinition("query", view, (), ()), catalog), catalog)
+
+
+def _last_report(work: Workspace, definition: ViewDefinition) -> Mapping[str, Any] | None:
+    """The report of the last refresh that did something to a view, among the versions that are retained."""
+    if definition.published is None:
+        return None
+    reports = (entry.report for entry in reversed(history(work, shown(definition.name))))
+    return next((report for report in reports if report and report["strategy"] != "none"), None)

@@ -1,0 +1,110 @@
+"""The lattice of the summaries that are refreshed together: whose summary-delta, or state, comes from whose.
+
+Views that go through the same changes form a lattice (mumick97 section 5). Each takes its summary-delta
+from the cheapest parent, or from the changes themselves: where that costs no more, where a dimension that the
+edge joins has changed, or where a declared hierarchy does not hold in the data. A view that is written anew
+is computed from the smallest view that derives it, else from the base tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from math import ceil
+
+from viewkeeper.draft import Draft
+from viewkeeper.lattices import keeps_promises, sizes, summaries
+from viewkeeper.maintenance.cubes import SummaryDelta
+from viewkeeper.maintenance.lattice.build import Lattice
+from viewkeeper.maintenance.lattice.build import lattice as lattice_of
+from viewkeeper.maintenance.lattice.choose import Statistics, choose_for_deltas, choose_for_views
+from viewkeeper.maintenance.lattice.derives import Edge
+from viewkeeper.maintenance.lattice.summary import Summary
+from viewkeeper.maintenance.summary_delta.prepare import Batch as Changes
+from viewkeeper.refresh.batches import changes_of
+from viewkeeper.refresh.derivations import Derivations
+from viewkeeper.refresh.passes import planned_passes
+from viewkeeper.refresh.state import RefreshState
+from viewkeeper.refresh.task import Task
+
+DELTA_SIZE = "summary_delta"
+"""In the report on a view: how many rows its summary-delta had, for how many changes."""
+
+WAITING = 500_000
+"""Rows that a view must save to wait for its parent's summary-delta: for fewer, working side by side was
+measured to be faster, or as fast (docs/findings.md)."""
+
+
+def lattice(state: RefreshState) -> RefreshState:
+    """Adds from where views take their summary-deltas, and those that are written anew their rows."""
+    if not state.request.use_lattice:
+        return state
+    tasks = [] if state.work.engine.is_netting else state.through_tables()
+    members = {t.name: t for t in tasks if isinstance(t.view.summary, Summary) and has_summary_delta(t)}
+    return replace(state, derivations=_whole_states(state, _summary_deltas(state, members)))
+
+
+def has_summary_delta(task: Task) -> bool:
+    """Whether a view can be maintained by its summary-delta alone."""
+    return SummaryDelta().refuse(task.view, task.batch) is None
+
+
+def _summary_deltas(state: RefreshState, known: Mapping[str, Task]) -> Derivations:
+    """The cheapest edge into each view from another one that goes through the same batch."""
+    nodes = lattice_of(member.summary.cube for member in known.values())
+
+    def serves(edge: Edge) -> bool:
+        parent, child = known[edge.parent.name], known[edge.child.name]
+        unchanged = child.batch.changed.isdisjoint(edge.annotation)
+        return unchanged and _same_past(parent, child) and keeps_promises(state.work, state.draft, edge)
+
+    usable = Lattice(nodes.views, tuple(edge for edge in nodes.edges if serves(edge)))
+    statistics = _statistics(state.draft, known.values())
+    choices = choose_for_deltas(usable, statistics, Changes(frozenset()), WAITING)
+    edges = {choice.view.name: choice.edge for choice in choices if choice.edge is not None}
+    along = {name for edge in edges.values() for name in (edge.parent.name, edge.child.name)}
+    alone = (member for name, member in known.items() if name not in along)
+    return Derivations(edges, known, planned_passes(alone))
+
+
+def _same_past(parent: Task, child: Task) -> bool:
+    """Whether both last read the same state of what they both read."""
+    return all(parent.old[table] == child.old[table] for table in parent.old.keys() & child.old.keys())
+
+
+def _statistics(draft: Draft, tasks: Iterable[Task]) -> Statistics:
+    """Sizes of tables and views, how many rows of the tables changed, and how many groups that will touch."""
+    rows: dict[str, int] = {}
+    for task in tasks:
+        changes = {name: change.rows for name, change in task.batch.changes.items()}
+        touched = groups_touched(task.earlier.get(DELTA_SIZE), sum(changes.values()))
+        rows |= changes if touched is None else {**changes, task.name: touched}
+    return Statistics(sizes(draft.relations), rows)
+
+
+def groups_touched(earlier: Mapping[str, int] | None, changes: int) -> int | None:
+    """The groups that so many changes touch, as far as an earlier refresh tells: more may touch more, and
+    fewer as many."""
+    if not earlier or not earlier["changes"]:
+        return None
+    return min(changes, ceil(earlier["rows"] * max(1.0, changes / earlier["changes"])))
+
+
+def _whole_states(state: RefreshState, derivations: Derivations) -> Derivations:
+    """The same with the smallest view that each view is derived from which is written anew whatever its batch
+    (mumick97 theorem 5.1, the V-lattice): one that shows, or will show by then, the draft's base tables."""
+    draft, settings = state.draft, state.views[0].settings
+    anew = {t.name: t for t in state.tasks.values() if state.policy_of(t) == "full" or t.is_first}
+    if not anew or any(task.is_redefined for task in anew.values()):
+        return derivations
+    alike = [v for v in draft.catalog.in_order() if v.name not in anew and v.settings == settings]
+    fresh = {view.name for view in alike if changes_of(state.work.log, draft, view) == {}}
+    known = {name: s for name, s in summaries(draft.catalog).items() if name in anew or name in fresh}
+    nodes = lattice_of(summary.cube for summary in known.values())
+    usable = [e for e in nodes.edges if e.child.name in anew and keeps_promises(state.work, draft, e)]
+    # A view that was never filled is as large as its fact table, for all that is known.
+    rows = sizes(draft.relations)
+    rows |= {n: rows[s.cube.fact.name] for n, s in known.items() if n in anew and anew[n].is_first}
+    choices = choose_for_views(Lattice(nodes.views, tuple(usable)), Statistics(rows))
+    edges = {c.view.name: c.edge for c in choices if c.edge is not None and c.view.name in anew}
+    return replace(derivations, anew=edges, summaries=known)

@@ -1,0 +1,170 @@
+"""The life of a refresh: which views it is about, what each goes through, how that is done, and what is told.
+
+Works on a draft that nobody sees before it is published. Where another writer publishes first, all of it is
+done again (`publish.py`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from itertools import count
+
+from viewkeeper.catalog import ViewDefinition
+from viewkeeper.draft import Draft
+from viewkeeper.errors import WrongType
+from viewkeeper.publish import publish
+from viewkeeper.refresh.batches import batches
+from viewkeeper.refresh.check import check
+from viewkeeper.refresh.choose import choose
+from viewkeeper.refresh.derive import derive
+from viewkeeper.refresh.fold import fold
+from viewkeeper.refresh.fresh_keys import fresh_keys
+from viewkeeper.refresh.lattice import has_summary_delta, lattice
+from viewkeeper.refresh.relevance import relevance
+from viewkeeper.refresh.run import run
+from viewkeeper.refresh.share import share
+from viewkeeper.refresh.stale import stale, stale_views
+from viewkeeper.refresh.state import RefreshState, Request, Stage, through
+from viewkeeper.refresh.strict import strict
+from viewkeeper.refresh.take_over import set_aside, take_over
+from viewkeeper.refresh.task import Task
+from viewkeeper.refresh.together import by_settings, families, side_by_side
+from viewkeeper.report import Report, in_users_names
+from viewkeeper.storage.commits import Entry
+from viewkeeper.workspace import Workspace
+
+BEGUN: tuple[Stage, ...] = (
+    stale,  # which views: those asked for, or the stale ones, and the views that they read
+    take_over,  # what `propagate` has computed becomes part of the views
+    batches,  # the inputs that changed since a view last read them, and how all is stored
+    strict,  # a strict view that no strategy can maintain fails here, before any work
+)
+"""Once, for all views."""
+
+COMPARED: tuple[Stage, ...] = (
+    relevance,  # changes that cannot matter are left out (blakeley86)
+    lattice,  # which views derive which: where summary-deltas and whole states come from (mumick97)
+)
+"""For all views of the same settings."""
+
+PLANNED: tuple[Stage, ...] = (
+    derive,  # what the views that were waited for hand on
+    fresh_keys,  # keys that only came or went, which are looked up in the changes
+    choose,  # the cheapest script that the policy allows
+    share,  # what several scripts do is done once
+)
+"""For views that wait for the same others, as soon as these are done."""
+
+DONE: tuple[Stage, ...] = (
+    fold,  # layers that have grown too many
+    check,  # a sample of each view against Spark's answer to its text
+)
+"""Once, for all views; then the draft is published."""
+
+STAGES = (*BEGUN, *COMPARED, *PLANNED, run, *DONE)
+"""All stages; `run` is one view's: its script is executed, and the report on it made."""
+
+
+def refresh(work: Workspace, request: Request) -> Report:
+    """Refreshes the views asked for, or every stale one, as one atomic commit; a share of them is checked."""
+
+    def begin(draft: Draft) -> RefreshState:
+        is_all = request.names is None and request.policy == "full"
+        names = tuple(draft.catalog.views) if is_all else request.names
+        return RefreshState(work, draft, replace(request, names=names))
+
+    def has_news(state: RefreshState) -> bool:
+        return bool(state.changed or stale_views(work.log, state.draft.base))
+
+    return _published("refresh", work, begin, DONE, has_news)
+
+
+def propagate(work: Workspace, request: Request) -> Report:
+    """Computes the summary-deltas of stale views for the next refresh; what readers see stays."""
+
+    def begin(draft: Draft) -> RefreshState:
+        behind = through((stale, take_over, batches), RefreshState(work, draft.copied()))
+        names = tuple(task.name for task in behind.through_tables() if has_summary_delta(task))
+        asked = names if request.names is None else tuple(n for n in names if n in request.names)
+        return RefreshState(work, draft, replace(request, names=asked, policy="incremental"))
+
+    return _published("propagate", work, begin, (set_aside,), lambda state: bool(state.changed))
+
+
+def refresh_views(work: Workspace, draft: Draft, names: Iterable[str]) -> None:
+    """Brings the views, and the views that they read, to the draft's state of the base tables."""
+    through((computed, *DONE), RefreshState(work, draft, Request(tuple(names))))
+
+
+def _published(
+    operation: str,
+    work: Workspace,
+    begin: Callable[[Draft], RefreshState],
+    last: Iterable[Stage],
+    has_news: Callable[[RefreshState], bool],
+) -> Report:
+    """Computes new states of views, does with them what is to be done, and commits; both are timed."""
+    before, started = work.engine.actions, time.perf_counter()
+    ready = started
+    done: RefreshState
+
+    def build(base: Entry) -> Draft | None:
+        nonlocal ready, done
+        done = computed(begin(Draft(base, operation)))
+        ready = time.perf_counter()
+        done = through(last, done)
+        return done.draft if has_news(done) else None
+
+    entry = publish(work.log, build)
+    checked = tuple(task.checked for task in done.tasks.values() if task.checked is not None)
+    made_visible = time.perf_counter() - ready - sum(one.seconds for one in checked)
+    reports, actions = tuple(map(in_users_names, done.reports)), work.engine.actions - before
+    return Report(reports, entry.version, actions, ready - started, made_visible, checked)
+
+
+def computed(state: RefreshState) -> RefreshState:
+    """Appends to the views what changed, or writes them anew, and adds the reports; nothing is folded yet."""
+    state = through(BEGUN, state)
+    number, total = count(), len(state.views)
+
+    def started(view: str) -> None:
+        state.work.progress("refresh", view, next(number), total)
+
+    done = state
+    for views in by_settings(state.views):
+        with state.work.under(views[0]):
+            done = done.with_tasks(_computed_or_netted(state.of(views), started))
+    state.work.progress("refresh", "", total, total)
+    state.draft.report["views"] = [report.to_dict() for report in done.reports]
+    return done
+
+
+def _computed_or_netted(state: RefreshState, started: Callable[[str], None]) -> Iterable[Task]:
+    """What is computed; where a value does not fit an expression, once more without rows that came and went.
+
+    Signed rows are not netted before expressions are evaluated, which may fail for a row that is gone.
+    """
+    work, before = state.work, state.draft.copied()
+    try:
+        return _computed(state, started)
+    except WrongType:
+        if not any(relation.has_deleted for relation in before.relations.values()):
+            raise
+        state.draft.go_back(before)
+        with work.engine.netting(), work.engine.keeping():
+            return _computed(state, started)
+
+
+def _computed(state: RefreshState, started: Callable[[str], None]) -> Iterable[Task]:
+    """Views of the same settings, refreshed side by side as far as they do not wait for each other."""
+    known = through(COMPARED, state)
+
+    def one(family: RefreshState, view: ViewDefinition) -> Task:
+        started(view.name)
+        return run(family.of((view,))).tasks[view.name]
+
+    with state.work.engine.keeping():
+        by_needs = families(known.views, known.derivations.parent)
+        return side_by_side(by_needs, lambda views: through(PLANNED, known.of(views)), one)

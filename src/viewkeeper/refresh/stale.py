@@ -1,0 +1,46 @@
+"""Which views a refresh is about: those asked for, or the stale ones, and all views that they read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from viewkeeper.catalog import Catalog, ViewDefinition
+from viewkeeper.draft import Draft
+from viewkeeper.refresh.batches import changes_of
+from viewkeeper.refresh.state import RefreshState
+from viewkeeper.storage.commits import Entry, WarehouseLog
+
+
+def stale(state: RefreshState) -> RefreshState:
+    """Adds the views, each after the views that it reads."""
+    names = state.request.names
+    if names is None:
+        names = stale_views(state.work.log, state.draft.base)
+    return replace(state, views=with_ancestors(state.draft.catalog, names))
+
+
+def with_ancestors(catalog: Catalog, names: Iterable[str]) -> tuple[ViewDefinition, ...]:
+    """The named views and every view that they read, in an order that can be worked through."""
+    wanted: set[str] = set()
+
+    def visit(name: str) -> None:
+        if name in catalog.views and name not in wanted:
+            wanted.add(name)
+            for table in catalog.views[name].reads:
+                visit(table)
+
+    for name in names:
+        visit(name)
+    return tuple(view for view in catalog.in_order() if view.name in wanted)
+
+
+def stale_views(log: WarehouseLog, entry: Entry) -> tuple[str, ...]:
+    """Views that are not filled yet, or whose inputs changed since they were."""
+    draft = Draft(entry, "")
+    stale: set[str] = set()
+    for view in entry.catalog.in_order():
+        changes = changes_of(log, draft, view)
+        if changes is None or changes or any(table in stale for table in view.reads):
+            stale.add(view.name)
+    return tuple(view.name for view in entry.catalog.in_order() if view.name in stale)
