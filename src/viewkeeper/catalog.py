@@ -66,7 +66,7 @@ class ViewDefinition:
         return {
             "name": self.name,
             "sql": self.sql,
-            "columns": [[c.name, c.type, c.nullable] for c in self.columns],
+            "columns": [c.to_json() for c in self.columns],
             "tables": list(self.tables),
             "refresh": self.refresh,
             "policy": self.policy,
@@ -209,7 +209,7 @@ def _visible(schema: TableSchema) -> TableSchema:
 def _table_to_json(table: TableSchema) -> dict[str, Any]:
     return {
         "name": table.name,
-        "columns": [[c.name, c.type, c.nullable] for c in table.columns],
+        "columns": [c.to_json() for c in table.columns],
         "key": list(table.key),
         "foreign_keys": [[list(f.columns), f.table, list(f.referenced)] for f in table.foreign_keys],
         "properties": [list(pair) for pair in table.properties],

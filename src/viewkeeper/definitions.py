@@ -29,7 +29,13 @@ from viewkeeper.names import checked, checked_columns, inner_schema
 from viewkeeper.planning.planner import POLICIES
 from viewkeeper.publish import publish
 from viewkeeper.refresh.life import refresh_views
-from viewkeeper.spark.analysis import analysed_columns, other_schema, stored_columns, summed_types
+from viewkeeper.spark.analysis import (
+    analysed_columns,
+    other_schema,
+    strata_columns,
+    summed_types,
+    why_unkept,
+)
 from viewkeeper.spark.load import loaded_table
 from viewkeeper.spark.maps import has_map_inside
 from viewkeeper.spark.relations import new_relation
@@ -279,9 +285,13 @@ def define(work: Workspace, draft: Draft, definition: ViewDefinition) -> None:
     """Checks the query, asks Spark for its types, and makes the relations that it needs."""
     hidden, definition = definition.hidden, as_written(replace(definition, unplanned=""), draft.catalog)
     with work.under(definition):
-        definition = _analysed(work, draft, definition)
-        definition = replace(over_base_tables(definition, draft.catalog), hidden=hidden)
+        analysed = _analysed(work, draft, definition)
+        definition = replace(over_base_tables(analysed, draft.catalog), hidden=hidden)
         view = compiled(definition, draft.catalog)
+        unkept = why_unkept(work.engine, draft, view) if analysed.columns else ""
+        if unkept:
+            definition = replace(analysed, unplanned=unkept)
+            view = compiled(definition, draft.catalog)
         _make_relations(work, draft, view)
     columns = definition.columns or _visible(draft.relations[view.name].columns)
     draft.put_view(replace(definition, columns=columns, state=tuple(s.name for s in view.strata[:-1])))
@@ -304,18 +314,29 @@ def _visible(columns: tuple[Column, ...]) -> tuple[Column, ...]:
 
 
 def _make_relations(work: Workspace, draft: Draft, view: View) -> None:
+    columns = strata_columns(work.engine, draft, view)
     for stratum in view.strata:
-        columns = stored_columns(work.engine, draft, stratum, view)
-        state = new_relation(work.engine, stratum.name, columns, draft.version, merge_spec=stratum.merge)
+        state = new_relation(
+            work.engine, stratum.name, columns[stratum.name], draft.version, merge_spec=stratum.merge
+        )
         draft.put(stratum.name, state)
 
 
 def _redefine_dependents(work: Workspace, draft: Draft, name: str) -> None:
     """Views that read a view must still be valid over it; what summarizes it may now be another summary."""
     for dependent in (draft.catalog.views[other] for other in draft.catalog.dependents(name)):
-        _must_be_valid(work, draft, as_written(dependent, draft.catalog))
-        if name in dependent.above:
+        written = as_written(dependent, draft.catalog)
+        _must_be_valid(work, draft, written)
+        if name in dependent.above or _has_other_columns(work, draft, written):
             redefine(work, draft, dependent, replace(dependent, hidden=()))
+
+
+def _has_other_columns(work: Workspace, draft: Draft, view: ViewDefinition) -> bool:
+    """Whether Spark now gives other columns to a text: what it reads has changed."""
+    if is_beyond_spark(view, draft.catalog):
+        return False
+    with work.under(view):
+        return analysed_columns(work.engine, draft, view.sql) != view.columns
 
 
 def _must_be_valid(work: Workspace, draft: Draft, view: ViewDefinition) -> None:

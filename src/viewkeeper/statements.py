@@ -11,9 +11,11 @@ from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.answers import answered
 from viewkeeper.changes import Change
 from viewkeeper.errors import AlreadyExists
+from viewkeeper.names import shown_columns
 from viewkeeper.spark.engine import slot
 from viewkeeper.spark.session import DataFrame
 from viewkeeper.sql.changes import change_queries
+from viewkeeper.sql.fallible import may_fail
 from viewkeeper.sql.splice import spliced, tables_read
 from viewkeeper.sql.statements import (
     AlterView,
@@ -89,9 +91,11 @@ def run(
 
 def query(work: Workspace, sql: str, entry: Entry) -> DataFrame:
     """Any Spark SQL over the tables and views of one committed state."""
-    frames = {}
-    for name in tables_read(sql):
-        frames[name] = work.reader.visible(entry.relations[entry.catalog.schema(name).name])
+    schemas = {name: entry.catalog.schema(name) for name in tables_read(sql)}
+    states = {name: entry.relations[schema.name] for name, schema in schemas.items()}
+    columns = (column for schema in schemas.values() for column in shown_columns(schema.columns))
+    settled = any(state.has_gone_rows for state in states.values()) and may_fail(sql, columns)
+    frames = {name: work.reader.visible(state, settled) for name, state in states.items()}
     return work.engine.text(spliced(sql, slot), frames)
 
 

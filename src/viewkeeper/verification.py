@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from viewkeeper.algebra.inner_names import shown
 from viewkeeper.catalog import Catalog, ViewDefinition
+from viewkeeper.draft import Draft
 from viewkeeper.errors import WrongType
 from viewkeeper.refresh.batches import inputs_seen
+from viewkeeper.spark.analysis import analysed_columns
 from viewkeeper.spark.canonical_values import Floats
 from viewkeeper.spark.compare import compare
 from viewkeeper.spark.engine import RESULTS, columns_of
 from viewkeeper.spark.session import DataFrame
 from viewkeeper.spark.user_text import answer, is_rewritten
 from viewkeeper.sql.choices import Choices, choices
+from viewkeeper.storage.commits import Entry
 from viewkeeper.storage.relation import RelationState
 from viewkeeper.views import DATALOG, as_written
 from viewkeeper.workspace import Workspace
@@ -82,6 +85,7 @@ def verify(work: Workspace, definition: ViewDefinition, deep: bool = False) -> V
             return rows_read(work, view, states)
 
         found = judged(work, view, work.reader.visible(entry.relations[view.name]), inputs, exact=not deep)
+        found = replace(found, columns=(*found.columns, *_said_not_null(work, entry, view)))
     work.progress("verify", shown(view.name), 1, 1)
     return found
 
@@ -253,6 +257,16 @@ def _other_columns(stored: DataFrame, wanted: DataFrame, names_only: bool) -> tu
         for one, other in pairs
         if not names_only and one.type != _stored_type(other.type)
     )
+
+
+def _said_not_null(work: Workspace, entry: Entry, view: ViewDefinition) -> tuple[str, ...]:
+    """Columns that are stored as NOT NULL, and may be NULL as far as Spark says of the text."""
+    if is_rewritten(view):
+        return ()
+    stored = {column.name for column in entry.relations[view.name].columns if not column.nullable}
+    wanted = analysed_columns(work.engine, Draft(entry, "verify"), view.sql)
+    names = [shown(column.name) for column in wanted if column.nullable and column.name in stored]
+    return tuple(f"{name} is NOT NULL; the text gives NULL" for name in names)
 
 
 def _stored_type(kind: str) -> str:

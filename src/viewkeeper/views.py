@@ -24,7 +24,7 @@ from viewkeeper.maintenance.lattice.friendly import with_hidden
 from viewkeeper.maintenance.lattice.over_summary import over_base, plan_of
 from viewkeeper.maintenance.lattice.recognise import cube_views
 from viewkeeper.maintenance.lattice.summary import GroupingSets, Summary
-from viewkeeper.maintenance.program import program
+from viewkeeper.maintenance.program import program, without_unused
 from viewkeeper.maintenance.strategy import Stratum, View
 from viewkeeper.maintenance.typed_calls import with_types
 from viewkeeper.sql import catalog as front_end
@@ -120,7 +120,8 @@ def _compiled(given: _Source) -> View:
     name, query = definition.name, _query(definition, front_end.StaticCatalog(schemas))
     properties = dict(definition.properties)
     limit, asked = int(properties.get(MAX_ITERATIONS, ITERATION_LIMIT)), properties.get(STRATEGY, "auto")
-    plan, in_decimals = (_typed(query.relation, definition, only) for only in ((), ("decimal",)))
+    relation = None if query.relation is None else without_unused(query.relation)
+    plan, in_decimals = (_typed(relation, definition, only) for only in ((), ("decimal",)))
     by_ids = _by_ids(name, in_decimals, schemas, asked, Caching(properties.get(CACHES, "auto")))
     strata = _strata(name, plan, by_ids)
     is_plain = not isinstance(by_ids, Definition)

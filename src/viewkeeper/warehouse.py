@@ -138,7 +138,7 @@ class Warehouse:
         """The rows of a table or view as last published, or at an earlier version."""
         log = self._work.log
         entry = log.latest() if version is None else log.entry(version)
-        return self._work.reader.visible(entry.relations[entry.catalog.schema(name).name])
+        return self._work.reader.declared(entry.relations[entry.catalog.schema(name).name])
 
     def changes(self, name: str, since: int, until: int | None = None) -> DataFrame:
         """The rows of a table or view that were inserted, deleted and updated between two versions."""

@@ -7,7 +7,7 @@ import pytest
 from viewkeeper.algebra.relations import Join, JoinKind
 from viewkeeper.algebra.schema import Column, TableSchema
 from viewkeeper.algebra.walk import base_tables, nodes
-from viewkeeper.maintenance.program import program
+from viewkeeper.maintenance.program import program, without_unused
 from viewkeeper.maintenance.strategy import Stratum
 from viewkeeper.sql.catalog import StaticCatalog
 from viewkeeper.sql.parse import parse_view
@@ -21,7 +21,7 @@ TOTALS = "SELECT shop, SUM(price) AS total FROM sales GROUP BY shop"
 def strata(text: str) -> tuple[Stratum, ...]:
     query = parse_view(text, SALES).relation
     assert query is not None
-    return program("v", query)
+    return program("v", without_unused(query))
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,28 @@ def test_the_same_aggregate_is_one_stratum(other: str) -> None:
     ],
 )
 def test_another_aggregate_is_another_stratum(other: str) -> None:
-    names = [s.name for s in strata(f"SELECT a.shop FROM ({TOTALS}) a JOIN ({other}) b ON a.shop = b.shop")]
-    assert names == ["__v_1", "__v_2", "v"]
+    text = f"SELECT a.total, b.total AS other FROM ({TOTALS}) a JOIN ({other}) b ON a.shop = b.shop"
+    assert [s.name for s in strata(text)] == ["__v_1", "__v_2", "v"]
+
+
+def test_what_nothing_uses_is_not_stored() -> None:
+    both = "SELECT shop, SUM(price) AS total, MAX(day) AS last FROM sales GROUP BY shop"
+    first, _ = strata(f"SELECT last FROM ({both}) WHERE shop > 1")
+    assert first.state is not None
+    assert first.state.aggregate.columns == ("shop", "max_day")
+    first, _ = strata(f"SELECT COUNT(*) AS n FROM ({both})")
+    assert first.state is not None
+    assert first.state.aggregate.columns == ("shop",), "groups are counted, whatever is not used of them"
+    text = "SELECT COUNT(*) AS n FROM (SELECT SUM(price) AS total, MAX(day) AS last FROM sales)"
+    first, _ = strata(text)
+    assert first.state is not None
+    assert len(first.state.aggregate.columns) == 1, "one row, also without a sale"
+
+
+def test_an_aggregate_is_one_stratum_though_its_columns_are_used_apart() -> None:
+    both = "SELECT shop, SUM(price) AS total, MAX(day) AS last FROM sales GROUP BY shop"
+    text = f"SELECT a.total, b.last FROM ({both}) a JOIN ({both}) b ON a.shop < b.shop"
+    assert [s.name for s in strata(text)] == ["__v_1", "v"]
 
 
 def test_what_stands_above_the_same_aggregate_reads_one_relation() -> None:

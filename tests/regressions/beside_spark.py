@@ -49,6 +49,7 @@ class Beside:
             shown, wanted = self.warehouse.table(name), spark.sql(text)
             assert shown.dtypes == wanted.dtypes, text
             assert bag(shown) == bag(wanted), text
+            wanted.createOrReplaceTempView(quoted(name))
 
 
 def bag(frame: DataFrame) -> Counter[Any]:
@@ -59,4 +60,4 @@ def bag(frame: DataFrame) -> Counter[Any]:
 def _hashable(value: Any) -> Any:
     if isinstance(value, dict):
         return frozenset((key, _hashable(inner)) for key, inner in value.items())
-    return tuple(map(_hashable, value)) if isinstance(value, list) else value
+    return tuple(map(_hashable, value)) if isinstance(value, list | tuple) else value

@@ -1,6 +1,8 @@
-"""Types that Delta tables cannot hold are refused, and nothing is left behind."""
+"""Types that Delta tables cannot hold are refused, and nothing is left behind; views may have them inside."""
 
 from __future__ import annotations
+
+import re
 
 import pytest
 
@@ -23,6 +25,12 @@ def test_a_table_by_sql_is_refused(warehouse: vk.Warehouse, kind: str) -> None:
     with pytest.raises(Unsupported, match="Delta tables cannot hold"):
         warehouse.sql(f"CREATE TABLE t (k INT, v {kind})")
     assert not warehouse.status()
+
+
+@pytest.mark.parametrize("kind", ["TIME", "TIME(3)", "ARRAY<TIME(6)>"])
+def test_a_type_is_named_as_it_was_written(warehouse: vk.Warehouse, kind: str) -> None:
+    with pytest.raises(Unsupported, match=re.escape(f"The column v is of type {kind}.")):
+        warehouse.sql(f"CREATE TABLE t (k INT, v {kind})")
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -67,3 +75,57 @@ def test_literals_are_read_under_the_settings_of_the_definition(warehouse: vk.Wa
     warehouse.refresh()
     assert [tuple(row) for row in warehouse.table("v").collect()] == [(1, r"\n")]
     assert warehouse.verify("v")
+
+
+INTERVALS = {
+    "largest": "SELECT MAX(n) AS x FROM (SELECT e - d AS i, COUNT(*) AS n FROM t GROUP BY e - d)",
+    "longest": "SELECT k, CAST(MAX(e - d) AS STRING) AS x FROM t GROUP BY k",
+    "each": "SELECT CAST(i AS STRING) AS j, n FROM (SELECT e - d AS i, COUNT(*) AS n FROM t GROUP BY e - d)",
+    "whole": "SELECT CAST(SUM(e - d) AS STRING) AS x FROM t",
+    "once": "SELECT k, CAST(i AS STRING) AS j FROM (SELECT DISTINCT k, e - d AS i FROM t)",
+    "collated": "SELECT MAX(n) AS n FROM (SELECT COUNT(*) AS n FROM t GROUP BY s COLLATE UTF8_LCASE)",
+}
+MAPS = {
+    "least": "SELECT m, MIN(k) AS a, MAX(k) AS b FROM t GROUP BY m",
+    "counted": "SELECT m, COUNT(*) AS n, SUM(k) AS s FROM t GROUP BY m",
+    "middle": "SELECT m, MEDIAN(k) AS a FROM t GROUP BY m",
+    "above": "SELECT MAX(n) AS x FROM (SELECT m, COUNT(*) AS n FROM t GROUP BY m)",
+    "entry": "SELECT m['a'] AS a, MAX(k) AS b FROM t GROUP BY m",
+    "numbered": "SELECT k, ROW_NUMBER() OVER (PARTITION BY s ORDER BY k) AS r FROM t",
+}
+
+
+def _beside(warehouse: vk.Warehouse) -> Beside:
+    return Beside(
+        warehouse,
+        "CREATE TABLE t (k INT, s STRING, d DATE, e DATE, m MAP<STRING, INT>)",
+        """INSERT INTO t VALUES (1, 'a', DATE'2024-01-01', DATE'2024-01-05', map('a', 1, 'b', 2)),
+           (2, 'A', DATE'2024-01-02', DATE'2024-01-06', map('b', 2, 'a', 1)), (3, 'b', NULL, NULL, NULL)""",
+    )
+
+
+MORE = (
+    "INSERT INTO t VALUES (4, 'B', DATE'2024-01-03', DATE'2024-01-07', map('c', 3))",
+    "INSERT INTO t VALUES (5, 'c', NULL, NULL, NULL)",
+    "DELETE FROM t WHERE k = 1",
+)
+
+
+def test_types_that_only_a_view_has_inside_are_no_reason_to_refuse_it(warehouse: vk.Warehouse) -> None:
+    beside = _beside(warehouse)
+    beside.define(INTERVALS)
+    assert "interval" in str(warehouse.explain("largest")), "the reason why it is recomputed"
+    beside.after(*MORE)
+    assert all(warehouse.verify(view) for view in INTERVALS)
+
+
+def test_groups_may_be_maps(warehouse: vk.Warehouse) -> None:
+    beside = _beside(warehouse)
+    beside.define(MAPS)
+    report = beside.after(*MORE)
+    assert report.of("counted").strategy == "summary-delta"
+    assert report.of("least").strategy == "recompute"
+    assert "maps" in str(warehouse.explain("least"))
+    assert all(warehouse.verify(view) for view in MAPS)
+    with pytest.raises(vk.ViewkeeperError, match="MAP type columns in a set operation"):
+        warehouse.create_view("refused", "SELECT DISTINCT m FROM t")

@@ -23,6 +23,7 @@ from viewkeeper.algebra.relations import (
     Scan,
     UnionAll,
     Values,
+    Window,
 )
 from viewkeeper.algebra.schema import COUNT
 from viewkeeper.algebra.walk import children, nodes, with_children
@@ -58,6 +59,10 @@ def _asked(node: Relation, needed: frozenset[str]) -> Iterator[tuple[Relation, f
         case Aggregate():
             calls = (a.expr for a in node.aggregates if a.name in needed)
             yield node.child, _used((*(key.expr for key in node.keys), *calls))
+        case Window():
+            calls = (item.expr for item in node.functions if item.name in needed)
+            passed = needed & frozenset(node.child.columns)
+            yield node.child, passed | frozenset(node.partition) | _used(calls)
         case Expand():
             yield node.child, needed | {COUNT}
         case Negate():
@@ -76,7 +81,7 @@ def _used(expressions: Iterable[Scalar]) -> frozenset[str]:
 
 
 def pruned(rel: Relation) -> Relation:
-    """The plan, with projections, unions and aggregates that make nothing which is not used."""
+    """The plan, with projections, unions, aggregates and windows that make nothing which is not used."""
     needed = needed_columns(rel)
     done: dict[Relation, Relation] = {}
     for node in nodes(rel):
@@ -88,9 +93,12 @@ def _without(node: Relation, inputs: tuple[Relation, ...], needed: Needed) -> Re
     match node:
         case Project():
             return Project(inputs[0], tuple(o for o in node.outputs if o.name in needed[node]))
-        case Aggregate() if node.keys:
+        case Aggregate():
             used = tuple(item for item in node.aggregates if item.name in needed[node])
             return replace(node, child=inputs[0], aggregates=used)
+        case Window():
+            calls = tuple(item for item in node.functions if item.name in needed[node])
+            return replace(node, child=inputs[0], functions=calls) if calls else inputs[0]
         case UnionAll():
             places = [place for place, name in enumerate(node.columns) if name in needed[node]]
             given = zip(node.inputs, inputs, strict=True)

@@ -21,11 +21,18 @@ def is_hidden(name: str) -> bool:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a stored relation; `type` is Spark SQL's text for it, such as `decimal(10,2)`."""
+    """A column of a stored relation; `type` is Spark SQL's text for it, such as `decimal(10,2)`.
+
+    `declared` is the type that it was given where Spark computes with strings, such as `char(4)`.
+    """
 
     name: str
     type: str
     nullable: bool = True
+    declared: str = ""
+
+    def to_json(self) -> list[str | bool]:
+        return [self.name, self.type, self.nullable, *([self.declared] if self.declared else [])]
 
 
 @dataclass(frozen=True)

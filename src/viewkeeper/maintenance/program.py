@@ -21,6 +21,7 @@ from sqlglot import exp
 from viewkeeper.algebra.build import bound_columns, fresh, projected
 from viewkeeper.algebra.canonical import canonical
 from viewkeeper.algebra.expressions import Named, Scalar, column, literal, replace_columns, same
+from viewkeeper.algebra.prune import pruned
 from viewkeeper.algebra.relations import (
     Aggregate,
     Distinct,
@@ -151,6 +152,15 @@ def program(view: str, rel: Relation) -> tuple[Stratum, ...]:
             return (*strata.found, Stratum(view, state.aggregate.child, state, spec))
     strata = _Strata(view)
     return (*_with_bag(strata, rel),)
+
+
+def without_unused(rel: Relation) -> Relation:
+    """The plan without columns that nothing uses: they would be stored, and may not even have a value.
+
+    Two parts that are one stratum stay one, though each of them uses other columns of it.
+    """
+    lean = pruned(rel)
+    return lean if lean == rel or len(program("", lean)) <= len(program("", rel)) else rel
 
 
 def _with_bag(strata: _Strata, rel: Relation) -> list[Stratum]:

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from viewkeeper.algebra.counts import plain
 from viewkeeper.algebra.expressions import Named, Scalar
 from viewkeeper.algebra.inner_names import inner_column
-from viewkeeper.algebra.relations import Fixpoint, Project, Relation
+from viewkeeper.algebra.relations import Aggregate, Fixpoint, Project, Relation
 from viewkeeper.algebra.schema import Column
 from viewkeeper.algebra.walk import nodes, scans
+from viewkeeper.delta.aggregate_state import aggregate_state
 from viewkeeper.draft import Draft
+from viewkeeper.errors import InvalidSQL
 from viewkeeper.maintenance.levels import LEVEL
 from viewkeeper.maintenance.recompute import stored_plan
 from viewkeeper.maintenance.seminaive import unrolled
 from viewkeeper.maintenance.strategy import Stratum, View
 from viewkeeper.maintenance.typed_calls import Types, types_of
 from viewkeeper.names import shown_columns
+from viewkeeper.spark.declared import as_declared
 from viewkeeper.spark.engine import Engine, columns_of, slot
 from viewkeeper.sql.render import state_name
 from viewkeeper.sql.splice import spliced, tables_read
+from viewkeeper.storage.column_types import is_held
+from viewkeeper.storage.relation import RelationState
 
 
 def analysed_columns(engine: Engine, draft: Draft, sql: str) -> tuple[Column, ...]:
@@ -27,9 +33,9 @@ def analysed_columns(engine: Engine, draft: Draft, sql: str) -> tuple[Column, ..
     frames = {}
     for name in tables_read(sql):
         schema = draft.catalog.schema(name)
-        frames[name] = engine.empty(shown_columns(schema.visible))
+        frames[name] = as_declared(engine.empty(shown_columns(schema.visible)), schema.visible)
     frame = engine.text(spliced(sql, slot), frames)
-    return tuple(replace(_storable(c), name=inner_column(c.name)) for c in columns_of(frame))
+    return tuple(replace(_held(c), name=inner_column(c.name)) for c in columns_of(frame))
 
 
 def summed_types(engine: Engine, draft: Draft, plan: Relation) -> Types:
@@ -49,7 +55,10 @@ def other_schema(engine: Engine, draft: Draft, view: View) -> str:
     where they do not, and where there is no plan or no answer to the text to compare. Nothing is run."""
     if view.query is None or not view.columns or any(isinstance(n, Fixpoint) for n in nodes(view.query)):
         return ""
-    planned = _planned_columns(engine, draft, plain(view.query)).values()
+    try:
+        planned = _planned_columns(engine, draft, plain(view.query)).values()
+    except InvalidSQL as error:
+        return f"Spark takes its text, and not its plan ({error.code})"
     mine, theirs = ([(c.name, c.type) for c in columns] for columns in (planned, view.columns))
     differ = [f"{a[0]} {a[1]} for {b[0]} {b[1]}" for a, b in zip(mine, theirs, strict=False) if a != b]
     if len(mine) != len(theirs):
@@ -57,7 +66,55 @@ def other_schema(engine: Engine, draft: Draft, view: View) -> str:
     return f"its plan would give {', '.join(differ)}" if differ else ""
 
 
-def stored_columns(engine: Engine, draft: Draft, stratum: Stratum, view: View) -> tuple[Column, ...]:
+StoredColumns = Mapping[str, tuple[Column, ...]]
+"""The columns that each stratum of a view stores."""
+
+
+def strata_columns(engine: Engine, draft: Draft, view: View) -> StoredColumns:
+    """What each stratum of a view stores, without running anything."""
+    found: dict[str, tuple[Column, ...]] = {}
+    trial = draft.copied()
+    for stratum in view.strata:
+        found[stratum.name] = _stored_columns(engine, trial, stratum, view)
+        trial.put(stratum.name, RelationState("", found[stratum.name], 0, 0))
+    return found
+
+
+MAPS = "its groups are maps, which Spark cannot compare"
+
+
+def why_unkept(engine: Engine, draft: Draft, view: View) -> str:
+    """Why the strata of a view cannot be kept though Spark answers its text; empty where they can."""
+    if view.query is None:
+        return ""
+    groups = [group for group in nodes(view.query) if isinstance(group, Aggregate) and _are_compared(group)]
+    if any("map<" in c.type for group in groups for c in _key_columns(engine, draft, group)):
+        return MAPS
+    try:
+        stored = strata_columns(engine, draft, view)
+    except InvalidSQL as error:
+        return f"Spark does not take the plan of its state ({error.code})"
+    for column in (column for columns in stored.values() for column in columns):
+        if not is_held(column.type):
+            return f"its state would have a column of type {column.type}, which Delta tables cannot hold"
+    hidden = [(s.state, stored[s.name]) for s in view.strata[:-1] if s.state is not None]
+    if any("map<" in c.type for state, columns in hidden for c in columns if c.name in state.keys):
+        return MAPS
+    return ""
+
+
+def _are_compared(group: Aggregate) -> bool:
+    """Whether groups are looked for by their keys, and not just added up."""
+    state = aggregate_state(group)
+    return state is None or any(part.is_extreme for part, _ in state.names)
+
+
+def _key_columns(engine: Engine, draft: Draft, group: Aggregate) -> Iterable[Column]:
+    keys = Project(group.child, group.keys)
+    return _planned_columns(engine, draft, plain(keys)).values() if group.keys else ()
+
+
+def _stored_columns(engine: Engine, draft: Draft, stratum: Stratum, view: View) -> tuple[Column, ...]:
     """The columns that a stratum stores: visible ones first, hidden ones as Spark types them."""
     if stratum.query is None:
         return view.columns
@@ -84,7 +141,8 @@ def _query_columns(engine: Engine, draft: Draft, stratum: Stratum) -> dict[str, 
 
 def _planned_columns(engine: Engine, draft: Draft, plan: Relation) -> dict[str, Column]:
     frames = {state_name(s): engine.empty(draft.relations[s.table].columns) for s in scans(plan)}
-    return {column.name: _storable(column) for column in columns_of(engine.plan(plan, frames))}
+    found = columns_of(engine.plan(plan, frames))
+    return {column.name: replace(_held(column), nullable=True) for column in found}
 
 
 def _recursive_columns(engine: Engine, draft: Draft, fixpoint: Fixpoint) -> dict[str, Column]:
@@ -94,7 +152,6 @@ def _recursive_columns(engine: Engine, draft: Draft, fixpoint: Fixpoint) -> dict
     return {**columns, **level}
 
 
-def _storable(column: Column) -> Column:
-    """Every stored column may be NULL as far as Delta is concerned; NULL literals are strings."""
-    kind = "string" if column.type == "void" else column.type
-    return replace(column, type=kind, nullable=True)
+def _held(column: Column) -> Column:
+    """A column as it is stored: what has no type is a string."""
+    return replace(column, type="string") if column.type == "void" else column

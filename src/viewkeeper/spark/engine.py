@@ -33,6 +33,7 @@ from viewkeeper.planning.physical import (
     lowered,
 )
 from viewkeeper.spark.arrow import has_plain_types, parquet_bytes, parquet_table
+from viewkeeper.spark.declared import CHAR_TYPE
 from viewkeeper.spark.failures import FAILURES, translated
 from viewkeeper.spark.layer_frames import Place, placed, placed_rows
 from viewkeeper.spark.session import settings
@@ -414,8 +415,10 @@ def counted(columns: Sequence[Column]) -> tuple[Column, ...]:
 
 
 def columns_of(frame: DataFrame) -> tuple[Column, ...]:
-    fields = frame.schema.fields
-    return tuple(Column(f.name, f.dataType.simpleString(), f.nullable) for f in fields)
+    return tuple(
+        Column(f.name, f.dataType.simpleString(), f.nullable, f.metadata.get(CHAR_TYPE, ""))
+        for f in frame.schema.fields
+    )
 
 
 def _types(frame: DataFrame) -> dict[str, str]:

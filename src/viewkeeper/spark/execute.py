@@ -393,7 +393,7 @@ class Execution:
         frames = {}
         for used, name in names.items():
             source = self._open(Read(name, State.NEW, Form.ROWS))
-            frames[used] = for_users(source.frame)
+            frames[used] = for_users(source.frame, self.draft.relations[name].columns)
             self.rows_read += source.rows
         frame = self.engine.text(spliced(sql, slot), frames)
         inner = [inner_column(name) for name in frame.columns]

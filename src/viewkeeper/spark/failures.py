@@ -8,6 +8,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 
 from viewkeeper.errors import InvalidSQL, MissingFile, ViewkeeperError, WrongType
+from viewkeeper.spark.char_types import raised_too_long
 
 FAILURES = (PySparkException, Py4JError)
 """Spark's own error, or the JVM's as it is."""
@@ -31,6 +32,8 @@ def translated(error: Exception) -> ViewkeeperError:
             "Restore the file from a backup, or read an earlier version.",
         )
     condition = error.getCondition() if isinstance(error, PySparkException) else None
+    if condition == "USER_RAISED_EXCEPTION" and (found := raised_too_long(text)):
+        return found
     if isinstance(error, (AnalysisException, ParseException)):
         return InvalidSQL("Spark does not accept this SQL.", text.strip(), code=condition)
     if condition and (_is_about_values(error) or condition.startswith(_ABOUT_VALUES)):

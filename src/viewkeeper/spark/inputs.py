@@ -18,6 +18,7 @@ from viewkeeper.algebra.schema import Column
 from viewkeeper.errors import InvalidChange, MissingFile, WrongType
 from viewkeeper.names import shown_columns
 from viewkeeper.spark.arrow import arrow_table
+from viewkeeper.spark.char_types import fitted_text, fitted_value
 from viewkeeper.spark.engine import columns_of, ddl, empty_frame, quoted
 from viewkeeper.spark.failures import translated
 from viewkeeper.spark.session import settings
@@ -73,14 +74,21 @@ def _from_rows(spark: SparkSession, rows: list[Any], columns: Sequence[Column] |
     return spark.createDataFrame(typed, ddl(given)) if table is None else spark.createDataFrame(table)
 
 
-def listed_rows(spark: SparkSession, rows: list[Any], columns: Sequence[Column]) -> pa.Table | None:
+def listed_rows(
+    spark: SparkSession, rows: list[Any], columns: Sequence[Column], table: str
+) -> pa.Table | None:
     """Rows given as a list, with all columns of a table, NULL where a row has none; None where only Spark
     knows a column's type."""
     names = shown_columns(columns)
     given, typed = _typed_rows(rows, names)
     places = {column.name: place for place, column in enumerate(given)}
     whole = [tuple(row[places[c.name]] if c.name in places else None for c in names) for row in typed]
-    return _as_arrow(spark, whole, columns)
+    fit = [tuple(_fitted_text(v, c, table) for v, c in zip(row, names, strict=True)) for row in whole]
+    return _as_arrow(spark, fit, columns)
+
+
+def _fitted_text(value: Any, column: Column, table: str) -> Any:
+    return fitted_text(value, column, table) if column.declared and column.type == "string" else value
 
 
 def _typed_rows(rows: list[Any], columns: Sequence[Column]) -> tuple[Sequence[Column], list[tuple[Any, ...]]]:
@@ -241,7 +249,8 @@ def _fitted_column(given: Column | None, wanted: Column, table: str) -> Any:
             columns=[wanted.name],
         )
     value = F.col(quoted(given.name))
-    return (value if given.type == wanted.type else value.cast(wanted.type)).alias(wanted.name)
+    value = value if given.type == wanted.type else value.cast(wanted.type)
+    return (fitted_value(value, wanted, table) if wanted.declared else value).alias(wanted.name)
 
 
 def _agree(given: str, wanted: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from viewkeeper.algebra.inner_names import inner_column
@@ -59,7 +59,7 @@ def _relation(engine: Engine, draft: Draft, schema: TableSchema, folder: str, fi
 
 
 def _columns(columns: tuple[Column, ...]) -> tuple[Column, ...]:
-    return tuple(Column(c.name, "string" if c.type == "void" else c.type) for c in columns)
+    return tuple(replace(c, type="string" if c.type == "void" else c.type, nullable=True) for c in columns)
 
 
 def _known(key: tuple[str, ...], columns: tuple[Column, ...], table: str) -> tuple[str, ...]:

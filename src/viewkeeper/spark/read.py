@@ -14,6 +14,7 @@ from viewkeeper.algebra.counts import consolidated, weighted
 from viewkeeper.algebra.inner_names import shown
 from viewkeeper.algebra.relations import Distinct, Form, Negate, Reference, Relation, State, UnionAll
 from viewkeeper.algebra.schema import COUNT, Column, is_hidden
+from viewkeeper.spark.declared import as_declared, with_char_types
 from viewkeeper.spark.engine import Engine, counted
 from viewkeeper.spark.maps import comparable, entry_columns, map_columns, restored
 from viewkeeper.storage import layers as merge
@@ -58,9 +59,18 @@ class Reader:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
 
-    def visible(self, state: RelationState) -> DataFrame:
-        """What a user sees: the merged rows, without the engine's own columns."""
-        return for_users(self.rows(state).frame)
+    def visible(self, state: RelationState, settled: bool = False) -> DataFrame:
+        """What a user's text sees: the merged rows, without the engine's own columns.
+
+        `settled`: no condition of the text is evaluated for a row that is gone. Spark moves none below one
+        that is not deterministic.
+        """
+        frame = for_users(self.rows(state).frame, state.columns)
+        return frame.where("spark_partition_id() >= 0") if settled and state.has_gone_rows else frame
+
+    def declared(self, state: RelationState) -> DataFrame:
+        """The same, with columns that are known not to be NULL where they are declared so."""
+        return as_declared(self.visible(state), state.columns)
 
     def rows(
         self, state: RelationState, ranges: Ranges | None = None, needed: frozenset[str] | None = None
@@ -284,10 +294,11 @@ class Reader:
         return Source(frame, sum(file.rows for file in wanted))
 
 
-def for_users(frame: DataFrame) -> DataFrame:
-    """The frame without the engine's own columns, the others under the user's names."""
+def for_users(frame: DataFrame, columns: Iterable[Column]) -> DataFrame:
+    """The frame without the engine's own columns, the others under the user's names and as CHAR(n) where
+    they are declared so."""
     hidden = [name for name in frame.columns if is_hidden(name)]
-    return with_shown(frame.drop(*hidden) if hidden else frame)
+    return with_char_types(with_shown(frame.drop(*hidden) if hidden else frame), columns)
 
 
 def with_shown(frame: DataFrame) -> DataFrame:

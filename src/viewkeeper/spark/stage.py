@@ -131,7 +131,7 @@ class Stage:
         is_insert = change.kind == "insert"
         if not is_insert and (isinstance(data[0], Mapping) or _looks_like_keys(data, schema)):
             return False
-        rows = listed_rows(self.engine.spark, data, schema.columns)
+        rows = listed_rows(self.engine.spark, data, schema.columns, schema.name)
         if rows is None or not (is_insert or are_unequal(rows)):
             return False
         staged.only_inserts = staged.only_inserts and is_insert

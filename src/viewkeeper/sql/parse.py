@@ -27,6 +27,7 @@ from viewkeeper.errors import AmbiguousColumn, InvalidSQL, NotDeterministic, Unk
 from viewkeeper.sql.aggregates import call_name, is_chance, is_clock_literal
 from viewkeeper.sql.canonical import canonical
 from viewkeeper.sql.catalog import Catalog
+from viewkeeper.sql.char_padding import padded
 from viewkeeper.sql.context import Answer, Context
 from viewkeeper.sql.dialect import ViewkeeperSpark
 from viewkeeper.sql.query import translate
@@ -61,6 +62,7 @@ def parse_view(
         return _as_text(sql, query, catalog, "an expression of it cannot be written back unchanged")
     try:
         answer = translate(context, query)
+        answer = replace(answer, rel=padded(answer.rel, query))
     except Untranslatable as reason:
         return _as_text(sql, query, catalog, str(reason))
     except (MalformedPlan, NeedsDomain) as reason:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp
 
 from viewkeeper.algebra.schema import Column, ForeignKey, TableSchema
@@ -19,8 +21,6 @@ _TYPES = {
     exp.DType.FLOAT: "float",
     exp.DType.DOUBLE: "double",
     exp.DType.TEXT: "string",
-    exp.DType.VARCHAR: "string",
-    exp.DType.CHAR: "string",
     exp.DType.BINARY: "binary",
     exp.DType.VARBINARY: "binary",
     exp.DType.DATE: "date",
@@ -29,6 +29,8 @@ _TYPES = {
     exp.DType.TIMESTAMPLTZ: "timestamp",
     exp.DType.TIMESTAMPNTZ: "timestamp_ntz",
 }
+
+_SIZED = {exp.DType.VARCHAR: "varchar", exp.DType.CHAR: "char"}
 
 
 def create_table(tree: exp.Create, sql: str) -> CreateTable:
@@ -67,10 +69,11 @@ def _column(definition: exp.ColumnDef, key: tuple[str, ...]) -> Column:
     if definition.kind is None:
         raise InvalidSQL(f"The column {name} has no type.", columns=(name,))
     if definition.find(exp.CollateColumnConstraint) or _not_held(definition.kind):
-        raise not_held(name, definition.kind.sql(dialect="databricks") + _collation(definition))
+        raise not_held(name, _written(definition.kind) + _collation(definition))
     required = _constraint(definition, exp.NotNullColumnConstraint)
     in_key = name.lower() in {part.lower() for part in key}
-    return Column(name, spark_type(definition.kind), nullable=not (required or in_key))
+    kind, declared = spark_type(definition.kind), declared_type(definition.kind)
+    return Column(name, kind, not (required or in_key), declared if declared != kind else "")
 
 
 def _constraint(definition: exp.ColumnDef, kind: type[exp.Expr]) -> bool:
@@ -90,6 +93,16 @@ def _not_held(kind: exp.Expr) -> bool:
     )
 
 
+def _written(kind: exp.Expr) -> str:
+    """A type as its user wrote it: sqlglot knows no TIME of Spark."""
+
+    def own(part: exp.Expr) -> exp.Expr:
+        is_time = isinstance(part, exp.DataType) and part.this is exp.DType.TIME
+        return exp.DataType(this=exp.DType.USERDEFINED, kind=part.sql()) if is_time else part
+
+    return kind.transform(own).sql(dialect="databricks")
+
+
 def _collation(definition: exp.ColumnDef) -> str:
     found = definition.find(exp.CollateColumnConstraint)
     return f" COLLATE {found.this.name}" if found else ""
@@ -97,21 +110,38 @@ def _collation(definition: exp.ColumnDef) -> str:
 
 def spark_type(kind: exp.Expr) -> str:
     """Spark's simple string of a type: `decimal(10,2)`, `array<struct<x:int>>`."""
+    return _LENGTHS.sub("string", declared_type(kind))
+
+
+_LENGTHS = re.compile(r"\b(var)?char\(\d+\)")
+
+
+def declared_type(kind: exp.Expr) -> str:
+    """The same with `char(4)` and `varchar(3)`, which Spark checks when rows are written."""
     if not isinstance(kind, exp.DataType):
         raise InvalidSQL(f"The type {kind.sql(dialect='spark')} is not known.")
     if kind.this in (exp.DType.DECIMAL,):
         sizes = [part.name for part in kind.expressions] or ["10"]
         return f"decimal({sizes[0]},{sizes[1] if len(sizes) > 1 else 0})"
     if kind.this in (exp.DType.ARRAY, exp.DType.LIST) and kind.expressions:
-        return f"array<{spark_type(kind.expressions[0])}>"
+        return f"array<{declared_type(kind.expressions[0])}>"
     if kind.this is exp.DType.MAP and len(kind.expressions) == 2:
-        return f"map<{','.join(spark_type(part) for part in kind.expressions)}>"
+        return f"map<{','.join(declared_type(part) for part in kind.expressions)}>"
     if kind.this is exp.DType.STRUCT:
-        fields = [f"{field.name}:{spark_type(field.args['kind'])}" for field in kind.expressions]
+        fields = [f"{field.name}:{declared_type(field.args['kind'])}" for field in kind.expressions]
         return f"struct<{','.join(fields)}>"
+    if kind.this in _SIZED:
+        return f"{_SIZED[kind.this]}({_size(kind)})"
     if kind.this not in _TYPES:
         raise InvalidSQL(f"The type {kind.sql(dialect='spark')} is not known.", "Types are Spark SQL's.")
     return _TYPES[kind.this]
+
+
+def _size(kind: exp.DataType) -> str:
+    if not kind.expressions:
+        name = _SIZED[kind.this].upper()
+        raise InvalidSQL(f"The type {name} has no length.", hint=f"Write {name}(10), or STRING.")
+    return str(kind.expressions[0].name)
 
 
 def _names(item: exp.Expr) -> tuple[str, ...]:

@@ -16,10 +16,15 @@ _TYPE = re.compile(r"(?:^|[<:,])(time\(|(?:interval|variant|geometry|geography)\
 """A field of a struct may be called like a type: its name is followed by a colon."""
 
 
+def is_held(kind: str) -> bool:
+    """Whether Delta tables can hold a type."""
+    return _TYPE.search(kind.lower()) is None
+
+
 def check_types(columns: Iterable[Column], relation: str) -> None:
     """Raises where a column that users see has a type that Delta tables cannot hold."""
     for column in columns:
-        if _TYPE.search(column.type.lower()):
+        if not is_held(column.type):
             raise not_held(shown(column.name), column.type, shown(relation))
 
 

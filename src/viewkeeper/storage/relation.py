@@ -236,6 +236,11 @@ class RelationState:
         return self.merge is None and not all(layer.only_inserts for layer in self.overlay)
 
     @property
+    def has_gone_rows(self) -> bool:
+        """Whether the files of the relation hold rows that a reader does not see."""
+        return self.has_pending_deletes or (self.merge is not None and bool(self.overlay))
+
+    @property
     def has_deleted(self) -> bool:
         """Whether rows of the bag went, as far back as its log goes."""
         return self.merge is None and not all(layer.only_inserts for layer in (*self.overlay, *self.log))
@@ -264,7 +269,7 @@ class RelationState:
     def to_json(self) -> dict[str, Any]:
         return {
             "folder": self.folder,
-            "columns": [[c.name, c.type, c.nullable] for c in self.columns],
+            "columns": [c.to_json() for c in self.columns],
             "main_version": self.main_version,
             "main_rows": self.main_rows,
             "merge": self.merge.to_json() if self.merge else None,
