@@ -18,6 +18,7 @@ from viewkeeper.draft import Draft
 from viewkeeper.errors import WrongType
 from viewkeeper.lattices import Member, member_of, planned
 from viewkeeper.maintenance.cubes import SummaryDelta
+from viewkeeper.maintenance.id_diffs import Definition as ByIds
 from viewkeeper.maintenance.lattice.summary import GroupingSets, Summary
 from viewkeeper.maintenance.strategy import Batch
 from viewkeeper.materialization import Anew, planned_anew
@@ -153,24 +154,29 @@ def compute_views(
     for views in by_settings(order):
         with work.under(views[0]):
             compute = partial(_computed, work, draft, views, policy, use_lattice, started)
-            done |= _computed_or_netted(work, draft, compute)
+            done |= _computed_or_netted(work, draft, views, compute)
     work.progress("refresh", "", len(order), len(order))
     marked = {name for name in taken if done[name].strategy == "none"}
     return [_taken_over(done[view.name]) if view.name in marked else done[view.name] for view in order]
 
 
 def _computed_or_netted(
-    work: Workspace, draft: Draft, compute: Callable[[], dict[str, ViewReport]]
+    work: Workspace,
+    draft: Draft,
+    views: Iterable[ViewDefinition],
+    compute: Callable[[], dict[str, ViewReport]],
 ) -> dict[str, ViewReport]:
     """What is computed; where a value does not fit an expression, once more without rows that came and went.
 
-    Signed rows are not netted before expressions are evaluated, which may fail for a row that is gone.
+    Signed rows are not netted before expressions are evaluated, which may fail for a row that is gone. Sums
+    of ID-based diffs may not fit on the way.
     """
     before = draft.copied()
     try:
         return compute()
     except WrongType:
-        if not any(state.has_deleted for state in before.relations.values()):
+        by_ids = any(isinstance(compiled(v, draft.catalog).by_ids, ByIds) for v in views)
+        if not by_ids and not any(state.has_deleted for state in before.relations.values()):
             raise
         draft.go_back(before)
         with work.engine.netting(), work.engine.keeping():

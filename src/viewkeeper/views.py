@@ -120,8 +120,8 @@ def _compiled(given: _Source) -> View:
     name, query = definition.name, _query(definition, front_end.StaticCatalog(schemas))
     properties = dict(definition.properties)
     limit, asked = int(properties.get(MAX_ITERATIONS, ITERATION_LIMIT)), properties.get(STRATEGY, "auto")
-    plan, in_decimals = (_typed(query.relation, definition, only) for only in ((), ("decimal",)))
-    by_ids = _by_ids(name, in_decimals, schemas, asked, Caching(properties.get(CACHES, "auto")))
+    plan, for_ids = (_typed(query.relation, definition, by_ids) for by_ids in (False, True))
+    by_ids = _by_ids(name, for_ids, schemas, asked, Caching(properties.get(CACHES, "auto")))
     strata = _strata(name, plan, by_ids)
     is_plain = not isinstance(by_ids, Definition)
     return View(
@@ -138,8 +138,8 @@ def _compiled(given: _Source) -> View:
     )
 
 
-def _typed(plan: Relation | None, definition: ViewDefinition, only: tuple[str, ...]) -> Relation | None:
-    return None if plan is None else with_types(plan, definition.types, only)
+def _typed(plan: Relation | None, definition: ViewDefinition, by_ids: bool) -> Relation | None:
+    return None if plan is None else with_types(plan, definition.types, by_ids)
 
 
 def _summary_cube(given: _Source, bare: View) -> CubeView:
