@@ -29,7 +29,7 @@ from viewkeeper.maintenance.strategy import Stratum, View
 from viewkeeper.maintenance.typed_calls import with_types
 from viewkeeper.sql import catalog as front_end
 from viewkeeper.sql.parse import ViewQuery, parse_query, parse_view
-from viewkeeper.sql.recursion import recurses_by_union
+from viewkeeper.sql.recursion import mutual_by_union_all, recurses_by_union
 from viewkeeper.sql.settings import unread
 from viewkeeper.sql.splice import tables_read
 
@@ -240,8 +240,16 @@ def is_beyond_spark(definition: ViewDefinition, catalog: Catalog) -> bool:
         return True
     if "recursive" not in definition.sql.lower():
         return False
-    view = compiled(definition, catalog)
-    if view.untranslatable is not None and recurses_by_union(parse_query(definition.sql)):
+    query, view = parse_query(definition.sql), compiled(definition, catalog)
+    mutual = mutual_by_union_all(query)
+    if mutual:
+        raise Unsupported(
+            f"{' and '.join(mutual)} read each other, and UNION ALL keeps duplicates.",
+            "Spark takes recursion by UNION ALL where a definition reads itself and those before it.",
+            "Use UNION, which drops duplicates: Viewkeeper keeps definitions that read each other by it.",
+            view=view.name,
+        )
+    if view.untranslatable is not None and recurses_by_union(query):
         raise Unsupported(
             f"The recursion by UNION of {view.name} cannot be kept.",
             f"The reason: {view.untranslatable}.",
