@@ -25,6 +25,7 @@ from viewkeeper.materialization import Anew, planned_anew
 from viewkeeper.planning.planner import require_strategy
 from viewkeeper.propagation import set_aside, take_over
 from viewkeeper.publish import publish
+from viewkeeper.redefinition import STATE_CHANGED, is_outdated, renew_outdated
 from viewkeeper.refresh_family import Family, plan_family
 from viewkeeper.refresh_view import Refresh, was_maintained
 from viewkeeper.relevant import Pending, relevant_batches
@@ -119,6 +120,8 @@ def _has_summary_delta(work: Workspace, draft: Draft, definition: ViewDefinition
     """Whether a view over base tables can be maintained by its summary-delta alone."""
     if definition.policy == "full" or any(table in draft.catalog.views for table in definition.tables):
         return False
+    if is_outdated(definition, draft.catalog, draft.relations):
+        return False
     start = replace(definition, position=definition.propagated or definition.position)
     batch = batch_of(draft, start, inputs_seen(work.log, start))
     if batch is None or not batch.changes:
@@ -142,6 +145,7 @@ def compute_views(
 ) -> list[ViewReport]:
     """Appends to the views what changed, or writes them anew; nothing is folded yet."""
     names = tuple(names)
+    renewed = renew_outdated(work, draft, with_ancestors(draft, names), policy)
     taken = take_over(draft, with_ancestors(draft, names)) if policy != "full" else frozenset()
     order = with_ancestors(draft, names)
     _check_strict(work, draft, order, policy)
@@ -157,7 +161,9 @@ def compute_views(
             done |= _computed_or_netted(work, draft, views, compute)
     work.progress("refresh", "", len(order), len(order))
     marked = {name for name in taken if done[name].strategy == "none"}
-    return [_taken_over(done[view.name]) if view.name in marked else done[view.name] for view in order]
+    done |= {name: _taken_over(done[name]) for name in marked}
+    done |= {name: replace(done[name], reason=STATE_CHANGED) for name in renewed}
+    return [done[view.name] for view in order]
 
 
 def _computed_or_netted(
@@ -309,7 +315,7 @@ def _planned_anew(work: Workspace, draft: Draft, order: Sequence[ViewDefinition]
 
 def _is_fresh(work: Workspace, draft: Draft, view: ViewDefinition) -> bool:
     batch = batch_of(draft, view, inputs_seen(work.log, view))
-    return batch is not None and not batch.changes
+    return batch is not None and not batch.changes and not is_outdated(view, draft.catalog, draft.relations)
 
 
 def lattice_members(

@@ -147,8 +147,8 @@ class _Kept:
     def _average(self, x: Scalar) -> Scalar | None:
         """Of BIGINT, Spark adds up doubles: a sum that is no BIGINT has an average all the same."""
         is_long = isinstance(x, exp.Cast) and x.to.is_type("bigint")
-        summed = exp.cast(x, WIDE) if is_long else x
-        total, values = self.keep(exp.Sum(this=summed.copy())), self.keep(_count(summed))
+        summed, name = (exp.cast(x, WIDE), self.names("__wide")) if is_long else (x, None)
+        total, values = self.keep(exp.Sum(this=summed.copy()), name), self.keep(_count(summed))
         if is_long:
             return exp.Div(this=exp.cast(total, "double"), expression=_null_if_zero(values))
         if digits_of(x) is not None:
