@@ -21,6 +21,7 @@ from viewkeeper.maintenance.lattice.recognise import cube_view
 from viewkeeper.maintenance.lattice.summary import stored_edge
 from viewkeeper.maintenance.summary_delta.state import visible
 from viewkeeper.maintenance.typed_calls import with_types
+from viewkeeper.redefinition import is_outdated
 from viewkeeper.refresh.stale import stale_views
 from viewkeeper.report import Reason
 from viewkeeper.spark.analysis import summed_types
@@ -98,7 +99,11 @@ def _answer(
         return query, ()
     behind = set(stale_views(work.log, entry))
     views, now = entry.catalog.views, work.settings
-    stored_now = stored_nodes(entry.catalog)
+    stored_now = {
+        name: node
+        for name, node in stored_nodes(entry.catalog).items()
+        if not is_outdated(views[node.view], entry.catalog, entry.relations)
+    }
     known = {name: node for name, node in stored_now.items() if views[node.view].settings in (None, now)}
     other = sorted({node.view for name, node in stored_now.items() if name not in known})
     old = {

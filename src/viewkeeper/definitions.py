@@ -7,12 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from viewkeeper.algebra.inner_names import inner_relation, shown
-from viewkeeper.algebra.schema import Column, ForeignKey, TableSchema, is_hidden
+from viewkeeper.algebra.schema import Column, ForeignKey, TableSchema
 from viewkeeper.catalog import REFRESH_MODES, Catalog, ViewDefinition
-from viewkeeper.draft import Draft, propagated_name
+from viewkeeper.draft import Draft
 from viewkeeper.errors import (
     AlreadyExists,
-    AmbiguousColumn,
     DependencyError,
     InvalidChange,
     InvalidOption,
@@ -22,23 +21,14 @@ from viewkeeper.errors import (
     WrongType,
 )
 from viewkeeper.lattices import extensions
-from viewkeeper.maintenance.counting import redefined
 from viewkeeper.maintenance.id_diffs import Caching
-from viewkeeper.maintenance.strategy import View
 from viewkeeper.names import checked, checked_columns, inner_schema
 from viewkeeper.planning.planner import POLICIES
 from viewkeeper.publish import publish
+from viewkeeper.redefinition import define, redefine
 from viewkeeper.refresh.life import refresh_views
-from viewkeeper.spark.analysis import (
-    analysed_columns,
-    other_schema,
-    strata_columns,
-    summed_types,
-    why_unkept,
-)
 from viewkeeper.spark.load import loaded_table
 from viewkeeper.spark.maps import has_map_inside
-from viewkeeper.spark.relations import new_relation
 from viewkeeper.sql.splice import tables_read
 from viewkeeper.storage.column_types import check_types
 from viewkeeper.storage.commits import Entry
@@ -48,11 +38,7 @@ from viewkeeper.views import (
     CHECK,
     MAX_ITERATIONS,
     STRATEGY,
-    as_written,
     checked_share,
-    compiled,
-    is_beyond_spark,
-    over_base_tables,
 )
 from viewkeeper.workspace import Workspace
 
@@ -205,30 +191,6 @@ def _refilled(work: Workspace, draft: Draft) -> Draft | None:
     return draft
 
 
-def redefine(work: Workspace, draft: Draft, known: ViewDefinition, changed: ViewDefinition) -> None:
-    """Gives a view another definition. Its rows stay where the change can be maintained."""
-    rows = {name: draft.relations.pop(name) for name in (known.name, *known.state)}
-    for name in rows:
-        draft.relations.pop(propagated_name(name), None)
-    bare = replace(changed, position=None, published=None, propagated=None, state=(), columns=())
-    define(work, draft, bare)
-    _redefine_dependents(work, draft, known.name)
-    new = draft.catalog.views[known.name]
-    view = replace(compiled(new, draft.catalog), before=compiled(known, draft.base.catalog))
-    fits = {name: draft.relations[name].columns for name in (new.name, *new.state)} == {
-        name: state.columns for name, state in rows.items()
-    }
-    if known.position is not None and fits and _same_meaning(new, known) and redefined(view) is None:
-        draft.relations.update(rows)
-        draft.put_view(replace(new, position=known.position, published=known.published))
-        draft.redefined[known.name] = known
-
-
-def _same_meaning(one: ViewDefinition, other: ViewDefinition) -> bool:
-    """Whether the rows of both were found under the same settings."""
-    return one.settings == other.settings
-
-
 def drop(work: Workspace, name: str, cascade: bool = False, missing_ok: bool = False, kind: str = "") -> int:
     """Drops a table or view; with `cascade` also the views that read it."""
 
@@ -279,75 +241,6 @@ def table_named(catalog: Catalog, name: str) -> TableSchema:
             view=known,
         )
     return catalog.schema(name)
-
-
-def define(work: Workspace, draft: Draft, definition: ViewDefinition) -> None:
-    """Checks the query, asks Spark for its types, and makes the relations that it needs."""
-    hidden, definition = definition.hidden, as_written(replace(definition, unplanned=""), draft.catalog)
-    with work.under(definition):
-        analysed = _analysed(work, draft, definition)
-        definition = replace(over_base_tables(analysed, draft.catalog), hidden=hidden)
-        view = compiled(definition, draft.catalog)
-        unkept = why_unkept(work.engine, draft, view) if analysed.columns else ""
-        if unkept:
-            definition = replace(analysed, unplanned=unkept)
-            view = compiled(definition, draft.catalog)
-        _make_relations(work, draft, view)
-    columns = definition.columns or _visible(draft.relations[view.name].columns)
-    draft.put_view(replace(definition, columns=columns, state=tuple(s.name for s in view.strata[:-1])))
-
-
-def _analysed(work: Workspace, draft: Draft, definition: ViewDefinition) -> ViewDefinition:
-    """The definition with what Spark says about it: its columns, and the types of what it sums up."""
-    if not is_beyond_spark(definition, draft.catalog):
-        columns = analysed_columns(work.engine, draft, definition.sql)
-        check_types(columns, definition.name)
-        definition = replace(definition, columns=columns)
-        written = compiled(definition, draft.catalog)
-        definition = replace(definition, unplanned=other_schema(work.engine, draft, written))
-    plan = compiled(definition, draft.catalog).query
-    return definition if plan is None else replace(definition, types=summed_types(work.engine, draft, plan))
-
-
-def _visible(columns: tuple[Column, ...]) -> tuple[Column, ...]:
-    return tuple(column for column in columns if not is_hidden(column.name))
-
-
-def _make_relations(work: Workspace, draft: Draft, view: View) -> None:
-    columns = strata_columns(work.engine, draft, view)
-    for stratum in view.strata:
-        state = new_relation(
-            work.engine, stratum.name, columns[stratum.name], draft.version, merge_spec=stratum.merge
-        )
-        draft.put(stratum.name, state)
-
-
-def _redefine_dependents(work: Workspace, draft: Draft, name: str) -> None:
-    """Views that read a view must still be valid over it; what summarizes it may now be another summary."""
-    for dependent in (draft.catalog.views[other] for other in draft.catalog.dependents(name)):
-        written = as_written(dependent, draft.catalog)
-        _must_be_valid(work, draft, written)
-        if name in dependent.above or _has_other_columns(work, draft, written):
-            redefine(work, draft, dependent, replace(dependent, hidden=()))
-
-
-def _has_other_columns(work: Workspace, draft: Draft, view: ViewDefinition) -> bool:
-    """Whether Spark now gives other columns to a text: what it reads has changed."""
-    if is_beyond_spark(view, draft.catalog):
-        return False
-    with work.under(view):
-        return analysed_columns(work.engine, draft, view.sql) != view.columns
-
-
-def _must_be_valid(work: Workspace, draft: Draft, view: ViewDefinition) -> None:
-    """Refuses what makes a view read columns that are not there; Spark may know names that we do not."""
-    try:
-        compiled(replace(view, columns=()), draft.catalog)
-    except (UnknownColumn, AmbiguousColumn) as problem:
-        try:
-            analysed_columns(work.engine, draft, view.sql)
-        except InvalidSQL:
-            raise problem from None
 
 
 def _must_not_read_itself(catalog: Catalog, name: str, sql: str) -> None:

@@ -14,11 +14,12 @@ from viewkeeper.datalog.parse import parse_program, with_rules, without_rules
 from viewkeeper.datalog.program import Program
 from viewkeeper.datalog.translate import DerivedPredicate, translate
 from viewkeeper.datalog.write import program_text
-from viewkeeper.definitions import checked_properties, define, must_be_free, redefine, with_dependents
+from viewkeeper.definitions import checked_properties, must_be_free, with_dependents
 from viewkeeper.draft import Draft
 from viewkeeper.errors import DependencyError, InvalidDatalog
 from viewkeeper.names import checked_predicate
 from viewkeeper.publish import publish
+from viewkeeper.redefinition import define, redefine
 from viewkeeper.refresh.life import refresh_views
 from viewkeeper.storage.commits import Entry
 from viewkeeper.views import DATALOG

@@ -29,7 +29,7 @@ from viewkeeper.maintenance.strategy import Stratum, View
 from viewkeeper.maintenance.typed_calls import with_types
 from viewkeeper.sql import catalog as front_end
 from viewkeeper.sql.parse import ViewQuery, parse_query, parse_view
-from viewkeeper.sql.recursion import recurses_by_union
+from viewkeeper.sql.recursion import mutual_by_union_all, recurses_by_union
 from viewkeeper.sql.settings import unread
 from viewkeeper.sql.splice import tables_read
 
@@ -121,8 +121,8 @@ def _compiled(given: _Source) -> View:
     properties = dict(definition.properties)
     limit, asked = int(properties.get(MAX_ITERATIONS, ITERATION_LIMIT)), properties.get(STRATEGY, "auto")
     relation = None if query.relation is None else without_unused(query.relation)
-    plan, in_decimals = (_typed(relation, definition, only) for only in ((), ("decimal",)))
-    by_ids = _by_ids(name, in_decimals, schemas, asked, Caching(properties.get(CACHES, "auto")))
+    plan, for_ids = (_typed(relation, definition, by_ids) for by_ids in (False, True))
+    by_ids = _by_ids(name, for_ids, schemas, asked, Caching(properties.get(CACHES, "auto")))
     strata = _strata(name, plan, by_ids)
     is_plain = not isinstance(by_ids, Definition)
     return View(
@@ -139,8 +139,8 @@ def _compiled(given: _Source) -> View:
     )
 
 
-def _typed(plan: Relation | None, definition: ViewDefinition, only: tuple[str, ...]) -> Relation | None:
-    return None if plan is None else with_types(plan, definition.types, only)
+def _typed(plan: Relation | None, definition: ViewDefinition, by_ids: bool) -> Relation | None:
+    return None if plan is None else with_types(plan, definition.types, by_ids)
 
 
 def _summary_cube(given: _Source, bare: View) -> CubeView:
@@ -241,8 +241,16 @@ def is_beyond_spark(definition: ViewDefinition, catalog: Catalog) -> bool:
         return True
     if "recursive" not in definition.sql.lower():
         return False
-    view = compiled(definition, catalog)
-    if view.untranslatable is not None and recurses_by_union(parse_query(definition.sql)):
+    query, view = parse_query(definition.sql), compiled(definition, catalog)
+    mutual = mutual_by_union_all(query)
+    if mutual:
+        raise Unsupported(
+            f"{' and '.join(mutual)} read each other, and UNION ALL keeps duplicates.",
+            "Spark takes recursion by UNION ALL where a definition reads itself and those before it.",
+            "Use UNION, which drops duplicates: Viewkeeper keeps definitions that read each other by it.",
+            view=view.name,
+        )
+    if view.untranslatable is not None and recurses_by_union(query):
         raise Unsupported(
             f"The recursion by UNION of {view.name} cannot be kept.",
             f"The reason: {view.untranslatable}.",

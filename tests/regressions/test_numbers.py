@@ -239,3 +239,37 @@ def test_a_row_that_comes_takes_others_away(warehouse: vk.Warehouse, agrees: Cal
         warehouse.sql(change)
         warehouse.refresh(policy="incremental")
         agrees(views, "t", "u")
+
+
+LONG = ["DECIMAL(28,0)", "DECIMAL(28,28)", "DECIMAL(30,5)", "DECIMAL(38,0)", "DECIMAL(38,38)"]
+
+
+@pytest.mark.parametrize("kind", LONG)
+def test_averages_of_decimals_from_28_digits_on(
+    warehouse: vk.Warehouse, agrees: Callable[..., None], kind: str
+) -> None:
+    """They have no state: the groups that change are computed from their rows."""
+    precision, scale = (int(digits) for digits in kind[8:-1].split(","))
+    nines = "9" * precision
+    most = f"CAST('{nines}E-{scale}' AS {kind})"
+    unit = f"CAST('1E-{scale}' AS {kind})"
+    warehouse.sql(f"CREATE TABLE t (k INT, g INT, x {kind}, PRIMARY KEY (k))")
+    rows = f"(1, 1, {most}), (2, 1, -{most}), (3, 1, {unit}), (4, 2, NULL), (5, 3, {unit})"
+    warehouse.sql(f"INSERT INTO t VALUES {rows}")
+    views = {
+        "a": "SELECT g, AVG(x) AS a, COUNT(*) AS n FROM t GROUP BY g",
+        "w": "SELECT AVG(x) AS a FROM t",
+    }
+    created(warehouse, views)
+    created(warehouse, {f"{name}_by_ids": text for name, text in views.items()}, BY_IDS)
+    views |= {f"{name}_by_ids": text for name, text in views.items()}
+    agrees(views, "t")
+    for change in (
+        "DELETE FROM t WHERE k = 2",
+        f"INSERT INTO t VALUES (6, 2, {unit}), (7, 1, -{unit})",
+        f"UPDATE t SET x = -{most} WHERE k IN (3, 5)",
+        "UPDATE t SET g = 2 WHERE k = 1",
+    ):
+        warehouse.sql(change)
+        warehouse.refresh(policy="incremental")
+        agrees(views, "t")

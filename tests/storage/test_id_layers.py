@@ -134,6 +134,7 @@ def stored(rows: Rows) -> Reference:
 @given(MAINS, OVERLAYS)
 def test_all_layers_at_once_are_one_after_the_other(main: Rows, diffs: list[Applied]) -> None:
     assert DATABASE.rows(identified(stored(main), leaves(diffs))) == bag(after(main, diffs))
+    assert DATABASE.rows(identified(stored(main), leaves(diffs), COLUMNS, FIELDS)) == bag(after(main, diffs))
 
 
 @cases(40)

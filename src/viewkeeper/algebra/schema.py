@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 COUNT = "__count"
 """The column that holds the signed multiplicity of a row in a delta or an unconsolidated relation."""
 
+WIDE, WIDE_SUM = "decimal(20, 0)", "decimal(30, 0)"
+"""Types with room for every whole number, and for sums of them, whatever they come to on the way."""
+
 HIDDEN_PREFIX = "__"
 """Columns whose names start so are state of the engine; users neither see nor define them."""
 

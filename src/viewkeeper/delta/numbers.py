@@ -25,6 +25,7 @@ from itertools import pairwise
 from sqlglot import exp
 
 from viewkeeper.algebra.expressions import Scalar, literal, not_, replace_columns
+from viewkeeper.algebra.schema import WIDE
 from viewkeeper.delta.parts import Decomposition, Kind, Part, parsed, when
 
 ROOMY = 27
@@ -77,6 +78,11 @@ def is_addable(x: Scalar) -> bool:
     """Whether sums of an argument can be added to one another by `+`, as far as its digits are known."""
     digits = digits_of(x)
     return digits is None or digits[0] <= ROOMY
+
+
+def widened(x: Scalar) -> Scalar:
+    """A whole number in a type whose sums do not overflow on the way; decimals have room already."""
+    return x if digits_of(x) is not None else exp.cast(x, WIDE)
 
 
 def in_type_of_sum(x: Scalar, total: Scalar) -> Scalar:

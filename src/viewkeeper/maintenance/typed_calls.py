@@ -49,31 +49,36 @@ def _typed(
         yield one.sql("spark"), kind if kind is not None else next(answers, "")
 
 
-def with_types(plan: Relation, types: Types, only: tuple[str, ...] = ()) -> Relation:
-    """The plan with the types of what is summed up; `only`: those that begin so."""
+def with_types(plan: Relation, types: Types, by_ids: bool = False) -> Relation:
+    """The plan with the types of what is summed up; `by_ids`: those that ID-based diffs must know."""
     known = iter(types)
 
     def typed(node: Relation) -> Relation:
         if not isinstance(node, Aggregate):
             return node
-        items = tuple(_with_type(item, known, only) for item in node.aggregates)
+        items = tuple(_with_type(item, known, by_ids) for item in node.aggregates)
         return node if items == node.aggregates else replace(node, aggregates=items)
 
     return rewrite(plan, typed) if types else plan
 
 
-def _with_type(item: Named, known: Iterator[tuple[str, str]], only: tuple[str, ...]) -> Named:
+def _with_type(item: Named, known: Iterator[tuple[str, str]], by_ids: bool) -> Named:
     if _summing(item) is None:
         return item
     text, kind = next(known, ("", ""))
     expr = item.expr.copy()
     call = _call(expr)
     target = _kept_in(kind)
-    is_meant = call.this.sql("spark") == text and target.startswith(only or target)
+    is_meant = call.this.sql("spark") == text and (not by_ids or _tells_ids(call, target))
     if not target or not is_meant or (isinstance(call.this, exp.Cast) and call.this.to.is_type(target)):
         return item
     call.set("this", exp.cast(call.this, exp.DataType.build(target, dialect="spark")))
     return Named(item.name, expr)
+
+
+def _tells_ids(call: Scalar, kind: str) -> bool:
+    """Sums of whole numbers are kept as they are, and those of doubles not at all."""
+    return kind.startswith("decimal") or (kind == "bigint" and isinstance(call, exp.Avg))
 
 
 def _kept_in(kind: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from viewkeeper.planning import planner
 from viewkeeper.planning.calibration import Calibration
+from viewkeeper.refresh.renew import STATE_CHANGED
 from viewkeeper.refresh.state import RefreshState
 from viewkeeper.refresh.task import Task
 from viewkeeper.report import Reason
@@ -26,7 +27,8 @@ def choose(state: RefreshState) -> RefreshState:
         batch = replace(task.batch, may_recompute=policy == "auto")
         choice = planner.choose(task.view, batch, policy, learned(task.earlier))
         if task.is_first:
-            choice = replace(choice, reason=FIRST_FILL)
+            is_renewed = task.name in state.renewed
+            choice = replace(choice, reason=STATE_CHANGED if is_renewed else FIRST_FILL)
         return replace(task, batch=batch, choice=choice, script=choice.taken.script)
 
     return state.each(step)

@@ -21,6 +21,7 @@ from viewkeeper.maintenance.lattice.choose import Statistics, choose_for_deltas,
 from viewkeeper.maintenance.lattice.derives import Edge
 from viewkeeper.maintenance.lattice.summary import Summary
 from viewkeeper.maintenance.summary_delta.prepare import Batch as Changes
+from viewkeeper.redefinition import is_outdated
 from viewkeeper.refresh.batches import changes_of
 from viewkeeper.refresh.derivations import Derivations
 from viewkeeper.refresh.passes import planned_passes
@@ -98,7 +99,12 @@ def _whole_states(state: RefreshState, derivations: Derivations) -> Derivations:
     if not anew or any(task.is_redefined for task in anew.values()):
         return derivations
     alike = [v for v in draft.catalog.in_order() if v.name not in anew and v.settings == settings]
-    fresh = {view.name for view in alike if changes_of(state.work.log, draft, view) == {}}
+    fresh = {
+        view.name
+        for view in alike
+        if changes_of(state.work.log, draft, view) == {}
+        and not is_outdated(view, draft.catalog, draft.relations)
+    }
     known = {name: s for name, s in summaries(draft.catalog).items() if name in anew or name in fresh}
     nodes = lattice_of(summary.cube for summary in known.values())
     usable = [e for e in nodes.edges if e.child.name in anew and keeps_promises(state.work, draft, e)]

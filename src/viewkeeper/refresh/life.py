@@ -14,6 +14,7 @@ from itertools import count
 from viewkeeper.catalog import ViewDefinition
 from viewkeeper.draft import Draft
 from viewkeeper.errors import WrongType
+from viewkeeper.maintenance.id_diffs import Definition as ByIds
 from viewkeeper.publish import publish
 from viewkeeper.refresh.batches import batches
 from viewkeeper.refresh.check import check
@@ -23,6 +24,7 @@ from viewkeeper.refresh.fold import fold
 from viewkeeper.refresh.fresh_keys import fresh_keys
 from viewkeeper.refresh.lattice import has_summary_delta, lattice
 from viewkeeper.refresh.relevance import relevance
+from viewkeeper.refresh.renew import renew
 from viewkeeper.refresh.run import run
 from viewkeeper.refresh.share import share
 from viewkeeper.refresh.stale import stale, stale_views
@@ -37,6 +39,7 @@ from viewkeeper.workspace import Workspace
 
 BEGUN: tuple[Stage, ...] = (
     stale,  # which views: those asked for, or the stale ones, and the views that they read
+    renew,  # views whose state another version stored in another form are emptied
     take_over,  # what `propagate` has computed becomes part of the views
     batches,  # the inputs that changed since a view last read them, and how all is stored
     strict,  # a strict view that no strategy can maintain fails here, before any work
@@ -85,7 +88,7 @@ def propagate(work: Workspace, request: Request) -> Report:
     """Computes the summary-deltas of stale views for the next refresh; what readers see stays."""
 
     def begin(draft: Draft) -> RefreshState:
-        behind = through((stale, take_over, batches), RefreshState(work, draft.copied()))
+        behind = through((stale, renew, take_over, batches), RefreshState(work, draft.copied()))
         names = tuple(task.name for task in behind.through_tables() if has_summary_delta(task))
         asked = names if request.names is None else tuple(n for n in names if n in request.names)
         return RefreshState(work, draft, replace(request, names=asked, policy="incremental"))
@@ -144,13 +147,15 @@ def computed(state: RefreshState) -> RefreshState:
 def _computed_or_netted(state: RefreshState, started: Callable[[str], None]) -> Iterable[Task]:
     """What is computed; where a value does not fit an expression, once more without rows that came and went.
 
-    Signed rows are not netted before expressions are evaluated, which may fail for a row that is gone.
+    Signed rows are not netted before expressions are evaluated, which may fail for a row that is gone. Sums
+    of ID-based diffs may not fit on the way.
     """
     work, before = state.work, state.draft.copied()
     try:
         return _computed(state, started)
     except WrongType:
-        if not any(relation.has_deleted for relation in before.relations.values()):
+        by_ids = any(isinstance(task.view.by_ids, ByIds) for task in state.tasks.values())
+        if not by_ids and not any(relation.has_deleted for relation in before.relations.values()):
             raise
         state.draft.go_back(before)
         with work.engine.netting(), work.engine.keeping():

@@ -38,14 +38,15 @@ class Request:
 class RefreshState:
     """Some views of a refresh, each after the views that it reads, and what stages have found out.
 
-    `taken_over`: what was propagated has become part of these views. `derivations` say what views take from
-    each other, `shared` what several of their scripts do.
+    `renewed`: the state of these views was of another form. `taken_over`: what was propagated has become part
+    of these views. `derivations` say what views take from each other, `shared` what several of their scripts do.
     """
 
     work: Workspace
     draft: Draft
     request: Request = field(default_factory=Request)
     views: tuple[ViewDefinition, ...] = ()
+    renewed: frozenset[str] = frozenset()
     taken_over: frozenset[str] = frozenset()
     tasks: Mapping[str, Task] = field(default_factory=dict)
     derivations: Derivations = field(default_factory=Derivations)

@@ -43,7 +43,8 @@ SIDE_BY_SIDE = 2
 
 def run_diffs(execution: Execution, step: planned.ApplyDiffs) -> None:
     """The script for the base-table diffs that have rows."""
-    script = step.definition.script(planned.diffs_present(step, frozenset(execution.empty)))
+    definition = step.definition.widened if execution.engine.is_netting else step.definition
+    script = definition.script(planned.diffs_present(step, frozenset(execution.empty)))
     logs = _logs(execution, step, {one.name for one in computations(script)})
     results = _Results(execution, logs, _changed_share(execution, step, logs))
     there = {one.name for one in computations(script) if results.has(hidden_name(one.name))}

@@ -21,6 +21,7 @@ from viewkeeper.storage import layers as merge
 from viewkeeper.storage.delta_log import main_files
 from viewkeeper.storage.footers import overlaps
 from viewkeeper.storage.id_layers import DiffRows, by_schema, diff_schema, identified, touched
+from viewkeeper.storage.overflow import far_moved
 from viewkeeper.storage.relation import DataFile, DiffKind, Layer, MergeSpec, RelationState
 
 Ranges = Mapping[str, tuple[Any, Any]]
@@ -240,7 +241,8 @@ class Reader:
         if not overlay:
             return main
         diffs, frames, rows = self.diffs(state, overlay)
-        plan = identified(_leaf("main", state.names), diffs, entry_columns(state.columns))
+        wide = far_moved(state, overlay)
+        plan = identified(_leaf("main", state.names), diffs, entry_columns(state.columns), wide)
         frame = self._compared(state, plan, {**frames, "main": main.frame})
         return Source(frame, main.rows + rows)
 

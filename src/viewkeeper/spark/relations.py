@@ -22,7 +22,7 @@ from viewkeeper.storage.changes import net_effect
 from viewkeeper.storage.compaction import Fold, fold_of
 from viewkeeper.storage.delta_log import commit_main, create_main, main_files
 from viewkeeper.storage.id_layers import by_schema, can_fold, diff_schema, last
-from viewkeeper.storage.overflow import doubtful_sums
+from viewkeeper.storage.overflow import doubtful_sums, far_moved
 from viewkeeper.storage.relation import DataFile, Layer, MergeSpec, RelationState
 
 
@@ -110,7 +110,7 @@ def _fold_diffs(engine: Engine, draft: Draft, name: str) -> int:
     """ID-based diffs of one schema become one layer, with the last row of each key, or the sum of moves."""
     state, folded = draft.relations[name], []
     reader, own = Reader(engine), by_schema(state.overlay)
-    if len(own) == len(state.overlay) or not can_fold(own):
+    if len(own) == len(state.overlay) or not can_fold(own) or far_moved(state, state.overlay):
         return _fold_main(engine, draft, name)
     diffs, frames, _ = reader.diffs(state, state.overlay)
     for diff, layers in zip(diffs, own.values(), strict=True):

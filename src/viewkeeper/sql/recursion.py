@@ -135,7 +135,8 @@ def _fixpoint(context: Context, members: list[exp.CTE]) -> Context:
     if len(distinct) != 1 or any(_drops_itself(cte, headers) for cte in members):
         raise Untranslatable("recursion that mixes UNION and UNION ALL")
     sets = distinct == {True}
-    definitions = tuple(_definition(inner, cte, headers[cte.alias.lower()], sets) for cte in members)
+    own = frozenset(header.name for header in headers.values()) if sets else frozenset()
+    definitions = tuple(_definition(inner, cte, headers[cte.alias.lower()], own) for cte in members)
     for name, header in headers.items():
         rel = Fixpoint(definitions, header.name, sets)
         context = context.with_ctes({name: _Again(replace(header.answer, rel=rel))})
@@ -220,7 +221,8 @@ def _own_name(context: Context, alias: str) -> str:
         return name
 
 
-def _definition(context: Context, cte: exp.CTE, header: _Header, sets: bool) -> Definition:
+def _definition(context: Context, cte: exp.CTE, header: _Header, sets: frozenset[str]) -> Definition:
+    """A member of a recursion; `sets` are the names of all members where they are sets."""
     from viewkeeper.sql.query import translate
 
     columns = header.answer.columns
@@ -231,7 +233,7 @@ def _definition(context: Context, cte: exp.CTE, header: _Header, sets: bool) -> 
             raise InvalidSQL(f"The branches of {cte.alias} have different numbers of columns.")
         rel = named_like(_in_order(answer), columns)
         if sets:
-            _check_monotone(rel, cte.alias)
+            _check_monotone(rel, cte.alias, sets)
         branches.append(rel)
     body = UnionAll(tuple(branches)) if len(branches) > 1 else branches[0]
     return Definition(header.name, columns, body)
@@ -273,6 +275,17 @@ def recurses_by_union(query: exp.Expr) -> bool:
     return False
 
 
+def mutual_by_union_all(query: exp.Expr) -> tuple[str, ...]:
+    """Definitions that read each other and keep duplicates, which Spark does not take; none where there are
+    no such."""
+    for clause in query.find_all(exp.With):
+        definitions = {cte.alias.lower(): cte for cte in clause.expressions}
+        for names in _components(definitions, bool(clause.args.get("recursive"))):
+            if len(names) > 1 and not any(_is_distinct(definitions[name].this) for name in names):
+                return tuple(definitions[name].alias for name in names)
+    return ()
+
+
 def _union(query: exp.Expr) -> exp.Union | None:
     """The union that a query is, if it is one."""
     inner = query
@@ -287,8 +300,9 @@ def _is_distinct(query: exp.Expr) -> bool | None:
     return None if union is None else bool(union.args.get("distinct"))
 
 
-def _check_monotone(rel: Relation, name: str) -> None:
-    """More rows in must mean more rows out: no negation or aggregation of what is being defined."""
+def _check_monotone(rel: Relation, name: str, own: frozenset[str]) -> None:
+    """More rows in must mean more rows out: no negation or aggregation of what is being defined. Recursions
+    that are complete below may be read in any way."""
     for node in nodes(rel):
         if isinstance(node, (Filter, Project, Lateral, UnionAll, Distinct)):
             continue
@@ -296,5 +310,7 @@ def _check_monotone(rel: Relation, name: str) -> None:
             continue
         keeps_left = isinstance(node, Join) and node.kind is JoinKind.ANTI
         inputs = children(node)[1:] if keeps_left else children(node)
-        if any(isinstance(below, Reference) for child in inputs for below in nodes(child)):
-            raise Untranslatable(f"{name} is negated or aggregated inside its own definition")
+        found = (below for child in inputs for below in nodes(child) if isinstance(below, Reference))
+        if any(reference.name in own for reference in found):
+            inside = "read by another recursion" if isinstance(node, Fixpoint) else "negated or aggregated"
+            raise Untranslatable(f"{name} is {inside} inside its own definition")

@@ -14,7 +14,7 @@ matters, and of moves their sum. Keys match NULL-safely. Plans refer to `main` a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -44,7 +44,7 @@ from viewkeeper.algebra.relations import (
     Relation,
     Window,
 )
-from viewkeeper.algebra.schema import Column
+from viewkeeper.algebra.schema import WIDE, WIDE_SUM, Column
 from viewkeeper.storage.layers import SEQUENCE
 from viewkeeper.storage.relation import DiffKind, IdDiff, Layer, RelationState
 
@@ -75,8 +75,13 @@ def diff_schema(state: RelationState, diff: IdDiff) -> tuple[Column, ...]:
     return (*(c for c in state.columns if c.name in names), Column(SEQUENCE, "bigint"))
 
 
-def identified(main: Relation, diffs: Sequence[DiffRows], stored: Iterable[Column] = ()) -> Relation:
-    """The relation after all diffs, with the columns of main; what moved has the type that is stored."""
+def identified(
+    main: Relation, diffs: Sequence[DiffRows], stored: Iterable[Column] = (), wide: Collection[str] = ()
+) -> Relation:
+    """The relation after all diffs, with the columns of main; what moved has the type that is stored.
+
+    The moves of the columns in `wide` may add up to more than their type has room for on the way.
+    """
     inserts = [last(diff) for diff in diffs if diff.schema.kind is DiffKind.INSERT]
     rows = _born(main, inserts, _ids(diffs))
     for diff in diffs:
@@ -85,7 +90,7 @@ def identified(main: Relation, diffs: Sequence[DiffRows], stored: Iterable[Colum
             rows = Join(rows, other, JoinKind.ANTI, _later(rows, diff.schema, names))
     updates = [diff for diff in diffs if diff.schema.kind is DiffKind.UPDATE]
     types = {column.name: column.type for column in stored}
-    return _moved(_updated(rows, updates, main.columns), diffs, types)
+    return _moved(_updated(rows, updates, main.columns), diffs, types, wide)
 
 
 def last(diff: DiffRows) -> Relation:
@@ -125,20 +130,23 @@ def can_fold(diffs: Iterable[IdDiff]) -> bool:
     )
 
 
-def _added_up(moves: Relation, schema: IdDiff) -> Relation:
-    sums = [Named(name, function("sum", column(name))) for name in schema.sets]
+def _added_up(moves: Relation, schema: IdDiff, wide: Collection[str] = ()) -> Relation:
+    values = {name: exp.cast(column(name), WIDE) if name in wide else column(name) for name in schema.sets}
+    sums = [Named(name, function("sum", value)) for name, value in values.items()]
     newest = Named(SEQUENCE, function("max", column(SEQUENCE)))
     return restricted_to(Aggregate(moves, same(schema.key), (*sums, newest)), moves.columns)
 
 
-def _moved(rows: Relation, diffs: Sequence[DiffRows], types: Mapping[str, str]) -> Relation:
+def _moved(
+    rows: Relation, diffs: Sequence[DiffRows], types: Mapping[str, str], wide: Collection[str]
+) -> Relation:
     """The rows with all that they moved by; a sum of which no value is left is NULL."""
     columns = rows.columns
     counts: dict[str, str] = {}
     amounts: dict[str, list[str]] = {name: [] for name in columns}
     for number, diff in enumerate(diff for diff in diffs if diff.schema.kind is DiffKind.MOVE):
         counts |= dict(diff.schema.counts)
-        for place, (names, moves) in enumerate(_since_set(diff, diffs)):
+        for place, (names, moves) in enumerate(_since_set(diff, diffs, wide)):
             shown = restricted_to(moves, (*diff.schema.key, *names))
             other, theirs = _named(shown, f"__move{number}_{place}_")
             match = null_safe_match((name, theirs[name]) for name in diff.schema.key)
@@ -147,17 +155,19 @@ def _moved(rows: Relation, diffs: Sequence[DiffRows], types: Mapping[str, str]) 
                 amounts[name].append(theirs[name])
     if not any(amounts.values()):
         return rows
-    values = (_moved_value(name, amounts, counts.get(name), types.get(name)) for name in columns)
+    steps = {name: WIDE_SUM if name in wide else kind for name, kind in types.items()}
+    values = (_moved_value(name, amounts, counts.get(name), steps) for name in columns)
+    values = (exp.cast(v, types[n]) if n in wide else v for n, v in zip(columns, values, strict=True))
     return Project(rows, tuple(Named(name, value) for name, value in zip(columns, values, strict=True)))
 
 
 def _moved_value(
-    name: str, amounts: Mapping[str, Sequence[str]], count: str | None, stored: str | None
+    name: str, amounts: Mapping[str, Sequence[str]], count: str | None, types: Mapping[str, str]
 ) -> Scalar:
     if not amounts[name]:
         return column(name)
     has_moved = or_(*(not_(exp.Is(this=column(by), expression=exp.null())) for by in amounts[name]))
-    new = _total(name, amounts, stored)
+    new = _total(name, amounts, types.get(name))
     case = exp.Case()
     if count is not None:
         none_left = exp.EQ(this=_total(count, amounts), expression=literal(0))
@@ -166,16 +176,18 @@ def _moved_value(
 
 
 def _total(name: str, amounts: Mapping[str, Sequence[str]], stored: str | None = None) -> Scalar:
-    """The sum of a value and its moves, each step in the type that is stored: SQL cuts longer ones."""
+    """The sum of a value and its moves, each step in a type: SQL cuts longer ones."""
 
     def typed(expr: Scalar) -> Scalar:
         return exp.cast(expr, exp.DataType.build(stored, dialect="spark")) if stored else expr
 
-    parts = [typed(function("coalesce", column(part), literal(0))) for part in (name, *amounts[name])]
+    parts = [typed(function("coalesce", column(part), literal(0))) for part in (*amounts[name], name)]
     return reduce(lambda one, other: typed(exp.Add(this=one, expression=other)), parts)
 
 
-def _since_set(diff: DiffRows, diffs: Sequence[DiffRows]) -> Iterator[tuple[tuple[str, ...], Relation]]:
+def _since_set(
+    diff: DiffRows, diffs: Sequence[DiffRows], wide: Collection[str]
+) -> Iterator[tuple[tuple[str, ...], Relation]]:
     """What moves add up to after the last diffs that set a column, or made the row; columns that the same
     diffs set go together."""
     absolute = [other for other in diffs if other.schema.kind in (DiffKind.INSERT, DiffKind.UPDATE)]
@@ -187,7 +199,7 @@ def _since_set(diff: DiffRows, diffs: Sequence[DiffRows]) -> Iterator[tuple[tupl
         rows = diff.rows
         for number in setting:
             rows = _after(rows, absolute[number], f"__since{number}_")
-        yield tuple(names), _added_up(rows, diff.schema)
+        yield tuple(names), _added_up(rows, diff.schema, wide)
 
 
 def _after(moves: Relation, setting: DiffRows, prefix: str) -> Relation:

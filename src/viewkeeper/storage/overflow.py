@@ -33,6 +33,14 @@ def doubtful_sums(state: RelationState, main: Iterable[DataFile]) -> tuple[str, 
     return tuple(dict.fromkeys((*found, *shown))) if any(name in limits for name in found) else tuple(found)
 
 
+def far_moved(state: RelationState, layers: Iterable[Layer]) -> tuple[str, ...]:
+    """The columns whose moves may add up to more than BIGINT has room for, though what they end at fits."""
+    moves = [layer for layer in layers if _moved(layer)]
+    names = dict.fromkeys(name for layer in moves for name in _moved(layer))
+    longs = (c.name for c in state.columns if c.name in names and c.type == "bigint")
+    return tuple(n for n in longs if sum(_greatest(layer.files, n) for layer in moves) > GREATEST)
+
+
 def _may_not_fit(kind: str) -> bool:
     return kind == "bigint" or kind.startswith("decimal")
 

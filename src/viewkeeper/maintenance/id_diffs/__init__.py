@@ -11,7 +11,8 @@ Four passes make a Δ-script of a view: `infer.infer_ids` (1), `instantiate.inst
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from viewkeeper.algebra.relations import Relation
 from viewkeeper.algebra.schema import TableSchema
@@ -37,6 +38,7 @@ class Definition:
     caches: Caches
     tuple_based: bool = False
     adds: bool = True
+    wide: bool = False
     _scripts: dict[frozenset[str] | None, Script] = field(default_factory=dict, repr=False, compare=False)
 
     def script(self, changed: Collection[str] | None = None) -> Script:
@@ -48,9 +50,21 @@ class Definition:
 
     def _made(self, changed: Collection[str] | None) -> Script:
         dag = instantiate(
-            self.top, self.schemas, self.caches, changed, tuple_based=self.tuple_based, adds=self.adds
+            self.top,
+            self.schemas,
+            self.caches,
+            changed,
+            tuple_based=self.tuple_based,
+            adds=self.adds,
+            wide=self.wide,
         )
         return minimize(compose(dag, self.name, self.visible, self.caches))
+
+    @cached_property
+    def widened(self) -> Definition:
+        """The same, with scripts in which no sum overflows on the way. A sum may move by more than its own
+        type has room for: new sums are told, and not how far they have moved."""
+        return replace(self, adds=False, wide=True, _scripts={})
 
     def diffs_of(self, table: str) -> tuple[Diff, ...]:
         """The diffs of one table: insertions, deletions, and the updates."""

@@ -101,6 +101,14 @@ def columns_compared(part: Scalar) -> tuple[str, str] | None:
     return one.name, other.name
 
 
+def same_type(left: Subview, mine: str, right: Subview, theirs: str) -> bool:
+    """Whether two columns, where they are equal, have the same value: they are known to be of one type, in
+    which no two values are equal, as 0.0 and -0.0 are."""
+    kind = left.types.get(mine, "")
+    in_doubles = any(word in kind for word in ("float", "double", "real"))
+    return kind not in ("", "exact") and not in_doubles and kind == right.types.get(theirs)
+
+
 def columns_of_projection(view: Subview) -> dict[str, str]:
     """For each input column that a projection passes on, the first output that it is."""
     assert isinstance(view.plan, Project)

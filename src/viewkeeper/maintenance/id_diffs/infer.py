@@ -33,7 +33,7 @@ from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.algebra.walk import nodes
 from viewkeeper.delta.numbers import is_addable
 from viewkeeper.maintenance.id_diffs.exactness import exact_type, is_exact
-from viewkeeper.maintenance.id_diffs.ids import Component, Subview, columns_compared
+from viewkeeper.maintenance.id_diffs.ids import Component, Subview, columns_compared, same_type
 from viewkeeper.maintenance.id_diffs.normalize import Fresh, Measures, measures, normalized
 from viewkeeper.maintenance.id_diffs.refusal import Refusal, Refused
 
@@ -291,14 +291,9 @@ def _equal_ids(on: Scalar, left: Subview, right: Subview) -> dict[str, str]:
         if theirs in left.ids:
             mine, theirs = theirs, mine
         is_free = theirs not in merged and mine not in merged.values()
-        if mine in left.ids and theirs in right.ids and is_free and _same_type(left, mine, right, theirs):
+        if mine in left.ids and theirs in right.ids and is_free and same_type(left, mine, right, theirs):
             merged[theirs] = mine
     return merged
-
-
-def _same_type(left: Subview, mine: str, right: Subview, theirs: str) -> bool:
-    kind = left.types.get(mine, "")
-    return kind not in ("", "exact", "float", "double", "real") and kind == right.types.get(theirs)
 
 
 def _renamed_components(view: Subview, names: Mapping[str, str]) -> tuple[Component, ...]:

@@ -107,13 +107,14 @@ def instantiate(
     tuple_based: bool = False,
     gather: bool = True,
     adds: bool = True,
+    wide: bool = False,
 ) -> RuleDag:
     """The rules for the base-table diffs in `changed`, by default all of them.
 
     `gather`: diffs of stored relations that can be one are one. `adds`: where nobody asks for more, a view is
-    told by how much its sums have moved, and not what they were and are.
+    told by how much its sums have moved, and not what they were and are. `wide`: no sum overflows on the way.
     """
-    book = _Book(top, schemas, caches, changed, tuple_based, gather, adds)
+    book = _Book(top, schemas, caches, changed, tuple_based, gather, adds, wide)
     for view in subviews(top):
         book.diffs[view.name] = book.propagate(view)
     return RuleDag(top, tuple(book.rules), tuple(book.all_base))
@@ -130,6 +131,7 @@ class _Book:
     tuple_based: bool
     gather: bool
     adds: bool
+    wide: bool
     rules: list[Rule] = field(default_factory=list)
     diffs: dict[str, tuple[Diff, ...]] = field(default_factory=dict)
 
@@ -212,7 +214,7 @@ class _Book:
         stored = self.caches.sources[view.name] is Source.STORED
         if stored and not whole and is_additive(view) and stay_in_their_groups(view, rest):
             touched = self.help(view.name, "touched", updated_rows(view.inputs[0], rest[0]))
-            groups = moved_by_update(view, touched)
+            groups = moved_by_update(view, touched, self.wide)
             if self._is_whole_view(view):
                 added = moves(view, groups, fate, self.top, self.caches.in_view or {})
                 self.record(self.top.name, [added], blocking=True)
@@ -222,7 +224,7 @@ class _Book:
         if is_empty(changes):
             return self.record(view.name, (change for _, change in whole), blocking=True)
         if is_additive(view):
-            return self._sums(view, moved(view, changes), fate, (change for _, change in whole))
+            return self._sums(view, moved(view, changes, self.wide), fate, (change for _, change in whole))
         groups = self.help(view.name, "groups", touched_groups(view, changes))
         now = self.help(view.name, "again", computed_again(view, groups))
         found = recomputation(view, groups, now, fate)
@@ -237,7 +239,7 @@ class _Book:
         self, view: Subview, by_how_much: Relation, fate: Fate, others: Iterable[Change] = ()
     ) -> tuple[Diff, ...]:
         groups = self.help(view.name, "moved", by_how_much)
-        found = sums(view, self.help(view.name, "beside", beside_output(view, groups)), fate)
+        found = sums(view, self.help(view.name, "beside", beside_output(view, groups)), fate, self.wide)
         return self.record(view.name, (*others, *found), blocking=True)
 
     def _whole_groups(self, view: Subview) -> list[tuple[Diff, Change]]:

@@ -36,6 +36,7 @@ from viewkeeper.algebra.relations import (
     JoinKind,
     Relation,
 )
+from viewkeeper.algebra.schema import WIDE
 from viewkeeper.algebra.walk import rewrite
 from viewkeeper.delta.numbers import average_from, digits_of
 
@@ -139,12 +140,20 @@ class _Kept:
                 self.keep(_count(call.this))
                 return total
             case exp.Avg() if _plain_argument(call):
-                total, values = self.keep(exp.Sum(this=call.this.copy())), self.keep(_count(call.this))
-                if digits_of(call.this) is not None:
-                    return average_from(call.this, total, values)
-                return exp.Div(this=total, expression=_null_if_zero(values))
+                return self._average(call.this)
             case _:
                 return None
+
+    def _average(self, x: Scalar) -> Scalar | None:
+        """Of BIGINT, Spark adds up doubles: a sum that is no BIGINT has an average all the same."""
+        is_long = isinstance(x, exp.Cast) and x.to.is_type("bigint")
+        summed, name = (exp.cast(x, WIDE), self.names("__wide")) if is_long else (x, None)
+        total, values = self.keep(exp.Sum(this=summed.copy()), name), self.keep(_count(summed))
+        if is_long:
+            return exp.Div(this=exp.cast(total, "double"), expression=_null_if_zero(values))
+        if digits_of(x) is not None:
+            return average_from(x, total, values)
+        return exp.Div(this=total, expression=_null_if_zero(values))
 
     def keep(self, call: Scalar, name: str | None = None) -> Scalar:
         """The column that stores `call`, under the shown name if it is shown as it is stored."""

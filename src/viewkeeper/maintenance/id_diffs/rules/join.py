@@ -19,7 +19,6 @@ from collections.abc import Iterator
 
 from viewkeeper.algebra.build import filtered, projected
 from viewkeeper.algebra.expressions import Named, Scalar, column, columns_of, conjuncts, rename_columns
-from viewkeeper.algebra.facts import of_other_types
 from viewkeeper.algebra.relations import Join, JoinKind, Relation, State
 from viewkeeper.maintenance.id_diffs.diffs import (
     Diff,
@@ -33,7 +32,7 @@ from viewkeeper.maintenance.id_diffs.diffs import (
     truly_changed,
     was_known,
 )
-from viewkeeper.maintenance.id_diffs.ids import Subview, columns_compared
+from viewkeeper.maintenance.id_diffs.ids import Subview, columns_compared, same_type
 from viewkeeper.maintenance.id_diffs.rules.change import Change, deleted, in_order, inserted, passed
 from viewkeeper.maintenance.id_diffs.rules.selection import staying
 
@@ -104,7 +103,7 @@ def _ids_compared(view: Subview, schema: DiffSchema, side: int, touched: frozens
         own, other = view.inputs[side], view.inputs[1 - side]
         if theirs not in other.ids or mine not in schema.pre or mine in found:
             return {}
-        if of_other_types(own.plan, column(mine), other.plan, column(theirs)):
+        if not same_type(own, mine, other, theirs):
             return {}
         found[mine] = theirs
     names = [view.merged.get(name, name) for name in (*schema.ids, *found.values())]

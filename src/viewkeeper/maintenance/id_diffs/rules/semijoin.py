@@ -25,7 +25,6 @@ from viewkeeper.algebra.expressions import (
     not_,
     rename_columns,
 )
-from viewkeeper.algebra.facts import of_other_types
 from viewkeeper.algebra.relations import Distinct, Join, JoinKind, Relation, State
 from viewkeeper.maintenance.id_diffs.diffs import (
     Diff,
@@ -36,7 +35,7 @@ from viewkeeper.maintenance.id_diffs.diffs import (
     pre,
     truly_changed,
 )
-from viewkeeper.maintenance.id_diffs.ids import Subview, columns_compared
+from viewkeeper.maintenance.id_diffs.ids import Subview, columns_compared, same_type
 from viewkeeper.maintenance.id_diffs.rules.change import Change, deleted, in_order, inserted, passed
 
 _OPPOSITE = {JoinKind.SEMI: JoinKind.ANTI, JoinKind.ANTI: JoinKind.SEMI}
@@ -121,7 +120,7 @@ def _ids_compared(view: Subview) -> dict[str, str]:
             mine, theirs = theirs, mine
         if mine not in left.ids or theirs not in right.columns or theirs in found or mine in found.values():
             return {}
-        if of_other_types(left.plan, column(mine), right.plan, column(theirs)):
+        if not same_type(left, mine, right, theirs):
             return {}
         found[theirs] = mine
     return found

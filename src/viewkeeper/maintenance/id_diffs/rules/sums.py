@@ -11,6 +11,9 @@
 The paper's tables leave out the creation and death of groups. The count of rows in a group decides
 both; the count of values beside each sum decides whether it is NULL. Without grouping columns there
 is one group, always.
+
+`wide`: whole numbers are added up where there is room for sums that do not fit on the way. A new sum
+overflows where it does not fit itself.
 """
 
 from __future__ import annotations
@@ -35,7 +38,8 @@ from viewkeeper.algebra.expressions import (
     same,
 )
 from viewkeeper.algebra.relations import Aggregate, Join, JoinKind, Relation, State
-from viewkeeper.delta.numbers import in_type_of_sum
+from viewkeeper.algebra.schema import WIDE
+from viewkeeper.delta.numbers import digits_of, in_type_of_sum, widened
 from viewkeeper.delta.parts import when
 from viewkeeper.maintenance.id_diffs.diffs import DiffKind, DiffSchema, delete_schema, pre, truly_changed
 from viewkeeper.maintenance.id_diffs.ids import Subview
@@ -58,13 +62,13 @@ def _values_counted(call: Scalar, calls: list[Scalar]) -> bool:
     return not isinstance(call, exp.Sum) or exp.Count(this=call.this.copy(), big_int=True) in calls
 
 
-def moved(view: Subview, changes: Relation) -> Relation:
+def moved(view: Subview, changes: Relation, wide: bool = False) -> Relation:
     """Per group, by how much each sum and count has moved."""
     plan = _aggregate(view)
-    return Aggregate(changes, plan.keys, tuple(_movement(item) for item in plan.aggregates))
+    return Aggregate(changes, plan.keys, tuple(_movement(item, wide) for item in plan.aggregates))
 
 
-def _movement(item: Named) -> Named:
+def _movement(item: Named, wide: bool) -> Named:
     sign, call = column(SIGN), item.expr
     if is_row_count(call):
         amount: Scalar = sign
@@ -72,7 +76,7 @@ def _movement(item: Named) -> Named:
         missing = exp.Is(this=exp.paren(call.this.copy()), expression=exp.null())
         amount = exp.Case().when(missing, literal(0)).else_(sign)
     else:
-        amount = _signed(call.this, sign)
+        amount = _signed(widened(call.this) if wide else call.this, sign)
     return Named(MOVED_PREFIX + item.name, in_type_of_sum(call.this, function("sum", amount)))
 
 
@@ -82,20 +86,20 @@ def _signed(value: Scalar, sign: Scalar) -> Scalar:
     return when(gone, exp.Neg(this=exp.paren(value.copy())), value)
 
 
-def moved_by_update(view: Subview, touched: Relation) -> Relation:
+def moved_by_update(view: Subview, touched: Relation, wide: bool = False) -> Relation:
     """The same where rows stay in their groups: each has its values before and after beside each other."""
     plan = _aggregate(view)
-    return Aggregate(touched, plan.keys, tuple(_difference(item) for item in plan.aggregates))
+    return Aggregate(touched, plan.keys, tuple(_difference(item, wide) for item in plan.aggregates))
 
 
-def _difference(item: Named) -> Named:
-    call = item.expr
+def _difference(item: Named, wide: bool) -> Named:
+    call = exp.Sum(this=widened(item.expr.this)) if wide and isinstance(item.expr, exp.Sum) else item.expr
     if is_row_count(call):
         amount: Scalar = function("sum", literal(0))
     else:
         after = rename_columns(call, {name: NEW_PREFIX + name for name in columns_of(call)})
         moved_by = exp.Sub(this=_or_zero(after), expression=_or_zero(call.copy()))
-        amount = moved_by if isinstance(call, exp.Count) else in_type_of_sum(call.this, moved_by)
+        amount = moved_by if isinstance(call, exp.Count) else in_type_of_sum(item.expr.this, moved_by)
     return Named(MOVED_PREFIX + item.name, amount)
 
 
@@ -128,10 +132,10 @@ def moves(view: Subview, groups: Relation, fate: Fate, top: Subview, names: Mapp
     return Change(schema, in_order(projected(filtered(groups, some), (*named, *added)), schema))
 
 
-def sums(view: Subview, beside: Relation, fate: Fate) -> Iterator[Change]:
+def sums(view: Subview, beside: Relation, fate: Fate, wide: bool = False) -> Iterator[Change]:
     plan = _aggregate(view)
     rows = next(item.name for item in plan.aggregates if is_row_count(item.expr))
-    new = (*same(plan.key_names), *(_new_value(item, plan) for item in plan.aggregates))
+    new = (*same(plan.key_names), *(_new_value(item, plan, wide) for item in plan.aggregates))
     exists = not_(exp.Is(this=column(pre(rows)), expression=exp.null()))
     left = exp.GT(this=_total(rows), expression=literal(0))
     if fate.births:
@@ -147,18 +151,22 @@ def sums(view: Subview, beside: Relation, fate: Fate) -> Iterator[Change]:
     yield Change(schema, truly_changed(in_order(after, schema), schema, fate.updated))
 
 
-def _new_value(item: Named, plan: Aggregate) -> Named:
+def _new_value(item: Named, plan: Aggregate, wide: bool) -> Named:
     if isinstance(item.expr, exp.Count):
         return Named(item.name, _total(item.name))
     counted = exp.Count(this=item.expr.this.copy(), big_int=True)
     values = next(other.name for other in plan.aggregates if other.expr == counted)
     none_left = exp.EQ(this=_total(values), expression=literal(0))
-    return Named(item.name, exp.Case().when(none_left, exp.null()).else_(_total(item.name)))
+    is_widened = wide and digits_of(item.expr.this) is None
+    new = exp.cast(_total(item.name, WIDE), "bigint") if is_widened else _total(item.name)
+    return Named(item.name, exp.Case().when(none_left, exp.null()).else_(new))
 
 
-def _total(name: str) -> Scalar:
+def _total(name: str, kind: str = "") -> Scalar:
+    """What there was and by how much it has moved, in the type `kind` where that is given."""
     old = function("coalesce", column(pre(name)), literal(0))
-    return exp.Add(this=old, expression=function("coalesce", column(MOVED_PREFIX + name), literal(0)))
+    moved_by = function("coalesce", column(MOVED_PREFIX + name), literal(0))
+    return exp.Add(this=exp.cast(old, kind) if kind else old, expression=moved_by)
 
 
 def _aggregate(view: Subview) -> Aggregate:
