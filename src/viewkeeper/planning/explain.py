@@ -38,6 +38,12 @@ from viewkeeper.sql.render import render
 Lower = Callable[[Relation], Physical]
 """How a plan would be run."""
 
+
+def unbound(plan: Relation) -> Physical:
+    """How a plan would be run if nothing were known of what it reads."""
+    return lowered(plan, Facts({}))
+
+
 FIGURES = "As mumick97 writes it (Figures 2, 3, 6 and 7)"
 
 
@@ -164,7 +170,7 @@ def explanation(
     last: Mapping[str, Any] | None = None,
     edge: Edge | None = None,
     common: SharedWork | None = None,
-    lower: Lower = lambda plan: lowered(plan, Facts({})),
+    lower: Lower = unbound,
 ) -> Explanation:
     """What a refresh of this view would do with these changes, and with what other views go through; `lower`
     tells how a plan would be run."""

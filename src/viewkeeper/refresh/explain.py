@@ -12,11 +12,12 @@ from viewkeeper.definitions import view_named
 from viewkeeper.draft import Draft
 from viewkeeper.inspection import history
 from viewkeeper.maintenance.strategy import Batch, TableChange
-from viewkeeper.planning.explain import Explanation, explanation
+from viewkeeper.planning.explain import Explanation, explanation, unbound
 from viewkeeper.refresh.batches import batches, last_details, stored_of
 from viewkeeper.refresh.choose import choose
 from viewkeeper.refresh.lattice import lattice
 from viewkeeper.refresh.life import PLANNED
+from viewkeeper.refresh.run import execution_of
 from viewkeeper.refresh.stale import stale
 from viewkeeper.refresh.state import RefreshState, Request, Stage, through
 from viewkeeper.refresh.take_over import take_over
@@ -46,14 +47,17 @@ def explain(work: Workspace, view: str) -> Explanation:
     state = _planned(state, name) if is_pending else _if_all_changed(state, definition)
     task, common = state.tasks[name], state.shared.work
     assert task.choice is not None
-    explained = explanation(
-        task.view,
-        task.batch,
-        task.choice,
-        _last_report(work, definition),
-        state.derivations.edges.get(name),
-        common if name in common.scripts else None,
-    )
+    lower = execution_of(state, task, task.choice.taken).physical if is_pending else unbound
+    with work.under(definition), work.engine.keeping():
+        explained = explanation(
+            task.view,
+            task.batch,
+            task.choice,
+            _last_report(work, definition),
+            state.derivations.edges.get(name),
+            common if name in common.scripts else None,
+            lower,
+        )
     return replace(explained, note=one_of_several(definition))
 
 

@@ -39,7 +39,7 @@ class RefreshState:
     """Some views of a refresh, each after the views that it reads, and what stages have found out.
 
     `renewed`: the state of these views was of another form. `taken_over`: what was propagated has become part
-    of these views. `derivations` say what views take from each other, `shared` what several of their scripts do.
+    of these views. `derivations` say what views take from each other, `shared` what several scripts do.
     """
 
     work: Workspace
