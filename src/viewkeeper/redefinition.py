@@ -38,6 +38,12 @@ def renewed(work: Workspace, draft: Draft, outdated: ViewDefinition) -> None:
     define(work, draft, _bare(outdated))
 
 
+def without_plan(work: Workspace, draft: Draft, known: ViewDefinition, why: str) -> None:
+    """Makes a view whose plan cannot be run, though its text can, one whose text is run; still empty."""
+    _without_rows(draft, known)
+    define(work, draft, _bare(known), unplanned=why)
+
+
 def is_outdated(definition: ViewDefinition, catalog: Catalog, relations: Mapping[str, RelationState]) -> bool:
     """Whether what is stored of a view is not what its definition asks for now."""
     view = compiled(definition, catalog)
@@ -101,14 +107,15 @@ def _bare(definition: ViewDefinition) -> ViewDefinition:
     return replace(definition, position=None, published=None, propagated=None, state=(), columns=())
 
 
-def define(work: Workspace, draft: Draft, definition: ViewDefinition) -> None:
-    """Checks the query, asks Spark for its types, and makes the relations that it needs."""
+def define(work: Workspace, draft: Draft, definition: ViewDefinition, unplanned: str = "") -> None:
+    """Checks the query, asks Spark for its types, and makes the relations that it needs. `unplanned` says why
+    its text is to be run as it is."""
     hidden, definition = definition.hidden, as_written(replace(definition, unplanned=""), draft.catalog)
     with work.under(definition):
         analysed = _analysed(work, draft, definition)
         definition = replace(over_base_tables(analysed, draft.catalog), hidden=hidden)
         view = compiled(definition, draft.catalog)
-        unkept = why_unkept(work.engine, draft, view) if analysed.columns else ""
+        unkept = unplanned or (why_unkept(work.engine, draft, view) if analysed.columns else "")
         if unkept:
             definition = replace(analysed, unplanned=unkept)
             view = compiled(definition, draft.catalog)

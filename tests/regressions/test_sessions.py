@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 import viewkeeper as vk
 from tests.regressions.mirrored import Mirrored, bag
 from viewkeeper.catalog import Settings
+from viewkeeper.errors import WrongType
 from viewkeeper.spark.meaning import settings_of, under
 
 
@@ -278,3 +279,22 @@ class TestMixedTypes:
         assert not mirrored.refreshed()
         mirrored.change("t", delete=[(1, "1", 1), (4, "01", 4)], insert=[(1, "03", 1)])
         assert not mirrored.refreshed()
+
+
+def test_a_plan_that_fails_where_its_text_does_not_is_run_as_text(warehouse: vk.Warehouse) -> None:
+    """Spark finds out that the first condition is never true, and does not evaluate the second."""
+    warehouse.sql("CREATE TABLE t (k INT, s STRING)")
+    warehouse.sql("INSERT INTO t VALUES (1, 'a'), (2, '5')")
+    never = "nullif(k, k) < coalesce(k, k)"
+    warehouse.create_view("v", f"SELECT k, CAST(s AS INT) AS n FROM t WHERE {never} AND CAST(s AS INT) > 0")
+    warehouse.create_view("above", "SELECT COUNT(*) AS rows FROM v")
+    for statement in ("INSERT INTO t VALUES (3, 'x')", "DELETE FROM t WHERE k = 1"):
+        warehouse.sql(statement)
+        warehouse.refresh()
+        assert warehouse.verify("v")
+        assert warehouse.verify("above")
+    warehouse.create_view("fails", "SELECT CAST(s AS INT) AS n FROM t", populate=False)
+    with pytest.raises(WrongType):
+        warehouse.refresh("fails")
+    warehouse.sql("DELETE FROM t WHERE k = 3")
+    assert warehouse.refresh("fails")[0].rows_written == 1

@@ -14,8 +14,8 @@ from itertools import count
 from viewkeeper.catalog import ViewDefinition
 from viewkeeper.draft import Draft
 from viewkeeper.errors import WrongType
-from viewkeeper.maintenance.id_diffs import Definition as ByIds
 from viewkeeper.publish import publish
+from viewkeeper.redefinition import without_plan
 from viewkeeper.refresh.batches import batches
 from viewkeeper.refresh.check import check
 from viewkeeper.refresh.choose import choose
@@ -35,6 +35,7 @@ from viewkeeper.refresh.task import Task
 from viewkeeper.refresh.together import by_settings, families, side_by_side
 from viewkeeper.report import Report, in_users_names
 from viewkeeper.storage.commits import Entry
+from viewkeeper.views import is_beyond_spark
 from viewkeeper.workspace import Workspace
 
 BEGUN: tuple[Stage, ...] = (
@@ -154,12 +155,42 @@ def _computed_or_netted(state: RefreshState, started: Callable[[str], None]) -> 
     try:
         return _computed(state, started)
     except WrongType:
-        by_ids = any(isinstance(task.view.by_ids, ByIds) for task in state.tasks.values())
-        if not by_ids and not any(relation.has_deleted for relation in before.relations.values()):
-            raise
         state.draft.go_back(before)
         with work.engine.netting(), work.engine.keeping():
-            return _computed(state, started)
+            return _computed_or_run_as_text(state, started)
+
+
+def _computed_or_run_as_text(state: RefreshState, started: Callable[[str], None]) -> Iterable[Task]:
+    """What is computed; where that fails, one view after the other.
+
+    A view whose plan meets a value that does not fit, and whose text does not, is run as text from now on:
+    Spark chooses in which order conditions are tested, and may leave out what a plan evaluates.
+    """
+    before = state.draft.copied()
+    try:
+        return _computed(state, started)
+    except WrongType:
+        state.draft.go_back(before)
+    done = state
+    for view in state.views:
+        done = done.with_tasks(_one_or_its_text(done.of((view,)), started))
+    return done.tasks.values()
+
+
+def _one_or_its_text(state: RefreshState, started: Callable[[str], None]) -> Iterable[Task]:
+    draft, [view] = state.draft, state.views
+    before = draft.copied()
+    try:
+        return _computed(state, started)
+    except WrongType as problem:
+        is_strict = state.request.policy_of(view) == "strict"
+        if is_strict or view.unplanned or is_beyond_spark(view, draft.catalog):
+            raise
+        draft.go_back(before)
+        told = problem.detail.partition("\n")[0]
+        without_plan(state.work, draft, view, f"its plan fails where its text does not ({told})")
+        as_text = batches(replace(state, views=(draft.catalog.views[view.name],), tasks={}))
+        return _computed(as_text, started)
 
 
 def _computed(state: RefreshState, started: Callable[[str], None]) -> Iterable[Task]:
