@@ -125,10 +125,11 @@ def _met(stratum: Stratum, summary: Relation, batch: Batch, whole: bool) -> Rela
 def stored_beside(
     stratum: Stratum, summary: Relation, batch: Batch, kind: JoinKind = JoinKind.LEFT
 ) -> Relation:
-    """The summary-delta beside the stored groups; of many, only those that changed are joined with it."""
+    """The summary-delta beside the stored groups; of many, only those that changed are joined with it, unless
+    all are asked for."""
     state = _state(stratum)
     stored: Relation = Scan(stratum.name, bound_columns(state.columns), State.OLD)
-    if _groups(stratum, batch) >= MANY:
+    if kind is JoinKind.LEFT and _groups(stratum, batch) >= MANY:
         stored = _near(stored, summary, state)
     return met(state, stored, summary, kind)
 
