@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -16,11 +17,13 @@ from viewkeeper.inspection import status
 from viewkeeper.maintenance.cubes import SummaryDelta
 from viewkeeper.maintenance.recompute import Recompute
 from viewkeeper.planning import planner
+from viewkeeper.planning.explain import unbound
 from viewkeeper.refresh import explain as explained
 from viewkeeper.refresh import life, measure
 from viewkeeper.refresh.state import RefreshState, through
 from viewkeeper.refresh.task import Task
 from viewkeeper.spark.engine import Engine
+from viewkeeper.spark.execute import Execution
 from viewkeeper.storage.commits import Entry, WarehouseLog
 from viewkeeper.storage.objects import Folder
 from viewkeeper.storage.relation import DataFile, Layer, RelationState
@@ -41,7 +44,7 @@ ROW = Layer(2, (DataFile("f", 1, 10, {COUNT: (1, 1)}),))
 
 
 @pytest.fixture
-def work(tmp_path: Path) -> Workspace:
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     """A warehouse of one table and one view of sums, which has not seen one inserted row; without Spark."""
     log = WarehouseLog(Folder(str(tmp_path)))
     catalog = Catalog({"sales": SALES}, {"sums": SUMS})
@@ -53,7 +56,9 @@ def work(tmp_path: Path) -> Workspace:
     sums = RelationState("sums", stored, 0, 10, top.merge)
     assert log.commit(Entry(1, catalog, {"sales": before, "sums": sums}))
     assert log.commit(Entry(2, catalog, {"sales": after, "sums": sums}))
-    return Workspace(log, cast(Engine, SimpleNamespace(is_netting=False)))
+    monkeypatch.setattr(Workspace, "under", lambda self, view: nullcontext())
+    monkeypatch.setattr(Execution, "physical", lambda self, plan: unbound(plan))
+    return Workspace(log, cast(Engine, SimpleNamespace(is_netting=False, keeping=nullcontext)))
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from dataclasses import replace
 from viewkeeper.algebra.counts import plain
 from viewkeeper.algebra.expressions import Named, Scalar
 from viewkeeper.algebra.inner_names import inner_column
-from viewkeeper.algebra.relations import Aggregate, Fixpoint, Project, Relation
+from viewkeeper.algebra.relations import Aggregate, Fixpoint, Project, Reference, Relation
 from viewkeeper.algebra.schema import Column
 from viewkeeper.algebra.walk import nodes, scans
 from viewkeeper.delta.aggregate_state import aggregate_state
@@ -104,7 +104,10 @@ def why_unkept(engine: Engine, draft: Draft, view: View) -> str:
 
 
 def _are_compared(group: Aggregate) -> bool:
-    """Whether groups are looked for by their keys, and not just added up."""
+    """Whether groups are looked for by their keys, and not just added up; of those in or above a recursion
+    what is stored tells."""
+    if any(isinstance(node, Fixpoint | Reference) for node in nodes(group)):
+        return False
     state = aggregate_state(group)
     return state is None or any(part.is_extreme for part, _ in state.names)
 
