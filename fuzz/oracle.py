@@ -16,10 +16,11 @@ from random import Random
 from typing import Any
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from fuzz import fixpoint
 from fuzz.bags import Bag, bag_of
@@ -28,6 +29,9 @@ from fuzz.model import Model
 from fuzz.schemas import Row, Table
 
 ROUNDS = 60
+
+RAISED = (PySparkException, Py4JJavaError, ValueError, OverflowError)
+"""What Spark raises, also where it does so while it broadcasts, and Python for dates beyond the year 9999."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +169,7 @@ def _frames(session: SparkSession, model: Model, view: View) -> dict[str, DataFr
         frame = session.sql(view.text)
         frame.createOrReplaceTempView(view.name)
         return {view.name: frame}
-    except PySparkException as error:
+    except RAISED as error:
         for name in view.predicates:
             session.catalog.dropTempView(name)
         return dict.fromkeys(view.predicates, Answer(error=str(error).split("\n")[0]))
@@ -176,7 +180,7 @@ def _answer(frame: DataFrame | Answer) -> Answer:
         return frame
     try:
         return Answer(columns_of(frame.schema), bag_of(frame.collect()))
-    except PySparkException as error:
+    except RAISED as error:
         return Answer(error=str(error).split("\n")[0])
 
 
@@ -225,9 +229,11 @@ BODY = re.compile(r"^.*/\* body \*/", re.S)
 
 
 def _schemas(session: SparkSession, view: View) -> dict[str, StructType]:
-    """Types of relations that are defined by each other: an equation's first branch says them."""
+    """Types of relations that are defined by each other: an equation's first branch says them, but not what
+    may be NULL."""
     schemas: dict[str, StructType] = {}
     for name, text in view.equations:
-        schemas[name] = session.sql(re.split(r"\bUNION\b", text)[0]).schema
+        first = session.sql(re.split(r"\bUNION\b", text)[0]).schema
+        schemas[name] = StructType([StructField(field.name, field.dataType) for field in first.fields])
         _show_rows(session, name, [], schemas[name])
     return schemas

@@ -8,12 +8,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from fuzz.case import Case, Settings, View
 from fuzz.model import Model
-from fuzz.oracle import session_of, show_tables
+from fuzz.oracle import RAISED, session_of, show_tables
 from fuzz.query import Query
 from fuzz.recursion import random_recursion
 from fuzz.schemas import random_tables, scaled
@@ -109,7 +110,7 @@ class Accepting:
                 self.counts["texts with no rows"] += 1
                 return
             frame.createOrReplaceTempView(name)
-        except PySparkException:
+        except RAISED:
             self.counts["texts rejected"] += 1
             return
         read = [self.depths[other] for other in self.depths if f"{other} " in text]
@@ -123,7 +124,7 @@ def _is_empty(frame: DataFrame) -> bool:
     raises is not empty: it may do so at other times only."""
     try:
         return not frame.take(1)
-    except PySparkException:
+    except (PySparkException, Py4JJavaError):
         return False
 
 
