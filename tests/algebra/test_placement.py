@@ -9,7 +9,7 @@ from viewkeeper.algebra.expressions import Named, Scalar, column
 from viewkeeper.algebra.placement import placed
 from viewkeeper.algebra.relations import Bound, Filter, Join, JoinKind, Project, Relation, Scan
 from viewkeeper.algebra.schema import Column
-from viewkeeper.algebra.show import show
+from viewkeeper.sql.show import show
 
 
 def scan(table: str, *names: str) -> Scan:

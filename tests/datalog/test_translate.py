@@ -7,11 +7,11 @@ from textwrap import dedent
 from tests.datalog.interpreter import Bag, Database
 from viewkeeper.algebra.relations import Fixpoint
 from viewkeeper.algebra.schema import Column, TableSchema
-from viewkeeper.algebra.show import show
 from viewkeeper.algebra.walk import scans
 from viewkeeper.datalog.parse import parse_program
 from viewkeeper.datalog.translate import DerivedPredicate, translate
 from viewkeeper.sql.catalog import StaticCatalog
+from viewkeeper.sql.show import show
 
 CATALOG = StaticCatalog(
     [

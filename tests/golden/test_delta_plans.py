@@ -12,9 +12,9 @@ import pytest
 
 from tests.golden.cases import CASES
 from viewkeeper.algebra.counts import weighted
-from viewkeeper.algebra.show import show
 from viewkeeper.delta import delta, minimal
 from viewkeeper.sql.render import render
+from viewkeeper.sql.show import show
 
 HERE = Path(__file__).parent
 UPDATE = os.environ.get("VIEWKEEPER_GOLDEN") == "update"

@@ -24,12 +24,12 @@ from viewkeeper.algebra.relations import (
     Relation,
     Values,
 )
-from viewkeeper.algebra.show import headline, show
 from viewkeeper.algebra.walk import children, nodes, with_children
 from viewkeeper.delta import delta
 from viewkeeper.delta.keys import mentioned
 from viewkeeper.delta.restrict import restrict
 from viewkeeper.errors import CannotMaintain
+from viewkeeper.sql.show import headline, show
 
 NODES = get_args(Relation)
 WITHOUT_DELTA = (Affected, Expand, Fixpoint, Reference, Values)

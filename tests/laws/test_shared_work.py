@@ -13,8 +13,8 @@ from viewkeeper.algebra.counts import weighted
 from viewkeeper.algebra.prune import pruned
 from viewkeeper.algebra.relations import Relation
 from viewkeeper.delta.rules import delta
+from viewkeeper.maintenance.steps import AppendLayer
 from viewkeeper.planning.shared_work import shared_work
-from viewkeeper.planning.steps import AppendLayer
 
 
 def always(plan: Relation, users: int) -> float:

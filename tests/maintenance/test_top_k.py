@@ -13,8 +13,8 @@ from viewkeeper.algebra.counts import plain
 from viewkeeper.algebra.expressions import column
 from viewkeeper.algebra.relations import Bound, Relation, Scan, State, TopK
 from viewkeeper.algebra.schema import Column
+from viewkeeper.maintenance.steps import Compute, ReplaceMain
 from viewkeeper.maintenance.top_k import CHANGED, SHORT, Buffer, buffer_of, buffered, maintain_buffer
-from viewkeeper.planning.steps import Compute, ReplaceMain
 from viewkeeper.sql.render import DUCKDB, render
 
 COLUMNS = (Bound("a", Column("a", "int")), Bound("b", Column("b", "int")))

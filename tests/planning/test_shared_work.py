@@ -8,17 +8,17 @@ from viewkeeper.algebra.canonical import canonical
 from viewkeeper.algebra.counts import weighted
 from viewkeeper.algebra.relations import Relation, Scan, State
 from viewkeeper.algebra.schema import Column, TableSchema
-from viewkeeper.algebra.show import show
 from viewkeeper.algebra.walk import scans
 from viewkeeper.delta.rules import delta
 from viewkeeper.maintenance.counting import maintained
 from viewkeeper.maintenance.program import program
+from viewkeeper.maintenance.steps import Script
 from viewkeeper.maintenance.strategy import Batch, Stored, TableChange, View
 from viewkeeper.planning.cost import saved_by_sharing, sizes_of
 from viewkeeper.planning.shared_work import Saved, SharedWork, shared_work
-from viewkeeper.planning.steps import Script
 from viewkeeper.sql.catalog import StaticCatalog
 from viewkeeper.sql.parse import parse_view
+from viewkeeper.sql.show import show
 
 TABLES = StaticCatalog(
     (

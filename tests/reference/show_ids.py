@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from viewkeeper.algebra.show import headline
-from viewkeeper.algebra.show import show as show_plan
 from viewkeeper.maintenance.id_diffs.ids import Component, Subview
 from viewkeeper.maintenance.id_diffs.instantiate import RuleDag
+from viewkeeper.sql.show import headline
+from viewkeeper.sql.show import show as show_plan
 
 
 def show_ids(top: Subview) -> str:

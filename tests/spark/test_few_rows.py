@@ -31,9 +31,9 @@ from viewkeeper.algebra.relations import (
     State,
 )
 from viewkeeper.algebra.schema import Column
-from viewkeeper.algebra.show import show
 from viewkeeper.limits import LIMITS, Limits
 from viewkeeper.spark.few_rows import rows_of
+from viewkeeper.sql.show import show
 
 Row = tuple[object, ...]
 STORED = Scan("stored", (Bound("x", Column("x", "int")), Bound("y", Column("y", "int"))))

@@ -12,8 +12,8 @@ from pyarrow import parquet
 
 import viewkeeper as vk
 from viewkeeper.errors import DependencyError
+from viewkeeper.maintenance.steps import BESIDE
 from viewkeeper.maintenance.summary_delta import preaggregate
-from viewkeeper.planning.steps import BESIDE
 
 BY_STORE = (
     "SELECT store, day, COUNT(*) AS n, SUM(price) AS total, MIN(price) AS least FROM sales GROUP BY ALL"

@@ -17,10 +17,10 @@ from viewkeeper.algebra.relations import (
     Relation,
     Window,
 )
-from viewkeeper.algebra.show import show
 from viewkeeper.algebra.walk import nodes
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.render import DUCKDB, render
+from viewkeeper.sql.show import show
 
 
 def plan(sql: str) -> Relation:

@@ -27,8 +27,8 @@ from viewkeeper.delta.keys import mentioned
 from viewkeeper.delta.restrict import restrict_by
 from viewkeeper.delta.stored_aggregate import is_undetermined, met, met_columns, new_state, old_of
 from viewkeeper.delta.summary_delta import full_state, summary_columns
+from viewkeeper.maintenance.steps import AppendLayer, Compute, Step, beside, flag
 from viewkeeper.maintenance.strategy import Batch, Stratum, bound
-from viewkeeper.planning.steps import AppendLayer, Compute, Step, beside, flag
 
 RECOMPUTE = "groups to recompute"
 LOST = "__is_lost"

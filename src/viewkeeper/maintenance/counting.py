@@ -39,10 +39,10 @@ from viewkeeper.maintenance.aggregates import append_summary, must_look
 from viewkeeper.maintenance.join_order import small_first
 from viewkeeper.maintenance.looked_at_once import looked_at_once
 from viewkeeper.maintenance.recursive_strata import maintain_fixpoint
+from viewkeeper.maintenance.steps import AppendLayer, Compute, Script, Step, delta_name
 from viewkeeper.maintenance.strategy import Batch, ByDeltaRules, Reached, Stratum, View, bound
 from viewkeeper.maintenance.top_k import buffered, maintain_buffer
 from viewkeeper.maintenance.unfold import branches, union_branches
-from viewkeeper.planning.steps import AppendLayer, Compute, Script, Step, delta_name
 from viewkeeper.report import Reason
 from viewkeeper.storage.changes import net_effect
 

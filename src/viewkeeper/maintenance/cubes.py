@@ -34,10 +34,10 @@ from viewkeeper.maintenance.lattice.summary import (
     is_exact,
     stored_edge,
 )
+from viewkeeper.maintenance.steps import Compute, Script
 from viewkeeper.maintenance.strategy import Batch, ByDeltaRules, View
 from viewkeeper.maintenance.summary_delta.preaggregate import pays, preaggregated
 from viewkeeper.maintenance.summary_delta.prepare import Batch as Changes
-from viewkeeper.planning.steps import Compute, Script
 from viewkeeper.report import Reason
 
 NOT_A_CUBE = "not-a-cube-view"

@@ -9,9 +9,9 @@ from viewkeeper.delta.aggregate_state import AggregateState
 from viewkeeper.delta.summary_delta import group_totals, with_holders
 from viewkeeper.maintenance.program import stored_query, with_visible
 from viewkeeper.maintenance.recursive_strata import evaluate_fixpoint
+from viewkeeper.maintenance.steps import Compute, ReplaceMain, Script, Step
 from viewkeeper.maintenance.strategy import Batch, Stratum, View
 from viewkeeper.maintenance.top_k import buffered
-from viewkeeper.planning.steps import Compute, ReplaceMain, Script, Step
 from viewkeeper.report import Reason
 
 NOTE = "Q at the new state"

@@ -19,9 +19,9 @@ from viewkeeper.algebra.walk import base_tables
 from viewkeeper.delta.rules import delta
 from viewkeeper.errors import CannotMaintain, Unsupported
 from viewkeeper.maintenance.levels import LEVEL, recursion
+from viewkeeper.maintenance.steps import EvaluateFixpoint, MaintainFixpoint
 from viewkeeper.maintenance.strategy import Batch, Reached, Stratum, View
 from viewkeeper.maintenance.unfold import branches, rules_of, union_branches
-from viewkeeper.planning.steps import EvaluateFixpoint, MaintainFixpoint
 
 WORTH = 0.5
 """Where more than this share of a recursion is overdeleted, evaluating it from scratch is cheaper."""

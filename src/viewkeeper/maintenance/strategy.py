@@ -22,8 +22,8 @@ from viewkeeper.maintenance.id_diffs import Definition
 from viewkeeper.maintenance.id_diffs import Refusal as NoIds
 from viewkeeper.maintenance.lattice.cube_view import Refusal as NoCube
 from viewkeeper.maintenance.lattice.summary import GroupingSets, Summary
+from viewkeeper.maintenance.steps import Script, delta_name
 from viewkeeper.maintenance.top_k import Buffer
-from viewkeeper.planning.steps import Script, delta_name
 from viewkeeper.report import Reason
 from viewkeeper.storage.relation import MergeSpec
 

@@ -36,7 +36,7 @@ from viewkeeper.algebra.relations import (
     Window,
 )
 from viewkeeper.algebra.schema import COUNT
-from viewkeeper.planning.steps import Compute, ReplaceMain, Step, flag
+from viewkeeper.maintenance.steps import Compute, ReplaceMain, Step, flag
 
 COMPLETE = "__complete"
 SHORT, CHANGED = "__short", "__changed"

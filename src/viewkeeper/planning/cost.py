@@ -15,10 +15,8 @@ from typing import Any
 from viewkeeper.algebra.relations import Aggregate, Filter, Project, Relation
 from viewkeeper.algebra.walk import base_tables
 from viewkeeper.maintenance.id_diffs.script import Apply
-from viewkeeper.maintenance.strategy import Batch, View
-from viewkeeper.planning.cardinality import Handled, Size, Sizes, handled
-from viewkeeper.planning.parts import part_of
-from viewkeeper.planning.steps import (
+from viewkeeper.maintenance.parts import part_of
+from viewkeeper.maintenance.steps import (
     AppendLayer,
     ApplyDiffs,
     Compute,
@@ -28,6 +26,8 @@ from viewkeeper.planning.steps import (
     Script,
     Step,
 )
+from viewkeeper.maintenance.strategy import Batch, View
+from viewkeeper.planning.cardinality import Handled, Size, Sizes, handled
 
 ACTION = 0.15
 """Seconds that a Spark action takes when it does next to nothing."""

@@ -9,21 +9,12 @@ from typing import Any, assert_never
 
 from viewkeeper.algebra.build import is_empty
 from viewkeeper.algebra.relations import Relation
-from viewkeeper.algebra.show import show
 from viewkeeper.maintenance.cubes import SummaryDelta, first_aggregation
 from viewkeeper.maintenance.id_diffs import Apply
 from viewkeeper.maintenance.id_diffs.strategy import hidden, hidden_name
 from viewkeeper.maintenance.lattice.derives import Edge
 from viewkeeper.maintenance.lattice.summary import Summary
-from viewkeeper.maintenance.strategy import Batch, View
-from viewkeeper.maintenance.summary_delta.figures import figures
-from viewkeeper.maintenance.summary_delta.prepare import Batch as Changes
-from viewkeeper.planning.cost import Estimate
-from viewkeeper.planning.phases import phases
-from viewkeeper.planning.physical import Facts, Physical, lowered, shown
-from viewkeeper.planning.planner import RECOMPUTE, Choice
-from viewkeeper.planning.shared_work import SharedWork
-from viewkeeper.planning.steps import (
+from viewkeeper.maintenance.steps import (
     AppendLayer,
     ApplyDiffs,
     Compute,
@@ -32,8 +23,17 @@ from viewkeeper.planning.steps import (
     ReplaceMain,
     Step,
 )
+from viewkeeper.maintenance.strategy import Batch, View
+from viewkeeper.maintenance.summary_delta.figures import figures
+from viewkeeper.maintenance.summary_delta.prepare import Batch as Changes
+from viewkeeper.planning.cost import Estimate
+from viewkeeper.planning.phases import phases
+from viewkeeper.planning.physical import Facts, Physical, lowered, shown
+from viewkeeper.planning.planner import RECOMPUTE, Choice
+from viewkeeper.planning.shared_work import SharedWork
 from viewkeeper.report import Reason
 from viewkeeper.sql.render import render
+from viewkeeper.sql.show import show
 
 Lower = Callable[[Relation], Physical]
 """How a plan would be run."""

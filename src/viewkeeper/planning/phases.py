@@ -14,9 +14,9 @@ from viewkeeper.maintenance.evaluator import Derivation
 from viewkeeper.maintenance.levels import recursion
 from viewkeeper.maintenance.recursive_strata import stored_rows
 from viewkeeper.maintenance.seminaive import Loop, World, first_evaluation
+from viewkeeper.maintenance.steps import EvaluateFixpoint, MaintainFixpoint
 from viewkeeper.maintenance.strata import strata
 from viewkeeper.maintenance.strategy import bound
-from viewkeeper.planning.steps import EvaluateFixpoint, MaintainFixpoint
 
 Phase = tuple[str, Mapping[str, Relation]]
 

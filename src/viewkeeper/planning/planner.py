@@ -13,10 +13,10 @@ from viewkeeper.maintenance.id_diffs import Definition
 from viewkeeper.maintenance.id_diffs.strategy import TUPLE_DIFFS, IdDiffs
 from viewkeeper.maintenance.recompute import Recompute
 from viewkeeper.maintenance.recursive import NOT_RECURSIVE, Dred
+from viewkeeper.maintenance.steps import Script
 from viewkeeper.maintenance.strategy import Batch, Strategy, View
 from viewkeeper.planning.calibration import Calibration
 from viewkeeper.planning.cost import Estimate, estimate
-from viewkeeper.planning.steps import Script
 from viewkeeper.report import Reason
 
 UNKNOWN = Calibration()

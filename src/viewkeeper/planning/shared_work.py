@@ -32,7 +32,7 @@ from viewkeeper.algebra.relations import (
     Window,
 )
 from viewkeeper.algebra.walk import children, nodes, rewrite, scans
-from viewkeeper.planning.steps import AppendLayer, Compute, Script, Step
+from viewkeeper.maintenance.steps import AppendLayer, Compute, Script, Step
 
 WORTH = 0.0
 """Seconds that must be saved, beside what writing the common part takes."""

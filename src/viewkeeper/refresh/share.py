@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from viewkeeper.maintenance.lattice.one_pass import OnePass
+from viewkeeper.maintenance.steps import Compute
 from viewkeeper.planning.cost import saved_by_sharing, sizes_of
 from viewkeeper.planning.shared_work import SharedWork, references_of, shared_work
-from viewkeeper.planning.steps import Compute
 from viewkeeper.refresh.state import RefreshState
 from viewkeeper.refresh.task import Task
 from viewkeeper.spark.shared_results import SharedResults

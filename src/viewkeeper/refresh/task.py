@@ -8,9 +8,9 @@ from typing import Any
 
 from viewkeeper.catalog import ViewDefinition
 from viewkeeper.maintenance.lattice.summary import Summary
+from viewkeeper.maintenance.steps import Script
 from viewkeeper.maintenance.strategy import Batch, View
 from viewkeeper.planning.planner import Choice
-from viewkeeper.planning.steps import Script
 from viewkeeper.report import Checked, ViewReport
 from viewkeeper.storage.relation import RelationState
 

@@ -16,10 +16,8 @@ from viewkeeper.algebra.relations import Form, Reference, Relation, Scan, State
 from viewkeeper.algebra.schema import Column
 from viewkeeper.algebra.walk import rewrite, scans
 from viewkeeper.draft import Draft
-from viewkeeper.planning.parts import part_of
-from viewkeeper.planning.physical import Input, Physical
-from viewkeeper.planning.physical.plan import Leaf
-from viewkeeper.planning.steps import (
+from viewkeeper.maintenance.parts import part_of
+from viewkeeper.maintenance.steps import (
     BESIDE,
     AppendLayer,
     ApplyDiffs,
@@ -33,6 +31,8 @@ from viewkeeper.planning.steps import (
     flag,
     is_needed,
 )
+from viewkeeper.planning.physical import Input, Physical
+from viewkeeper.planning.physical.plan import Leaf
 from viewkeeper.spark.arrow import has_plain_types
 from viewkeeper.spark.engine import RESULTS, Engine, columns_of, counted, slot
 from viewkeeper.spark.fixpoint import run_evaluation, run_maintenance

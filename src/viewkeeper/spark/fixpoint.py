@@ -21,8 +21,8 @@ from viewkeeper.maintenance.evaluator import Run, absent
 from viewkeeper.maintenance.levels import evaluate_levels, maintain_levels
 from viewkeeper.maintenance.recursive_strata import stored_rows
 from viewkeeper.maintenance.seminaive import evaluate_fixpoint, unrolled
+from viewkeeper.maintenance.steps import EvaluateFixpoint, MaintainFixpoint, delta_name
 from viewkeeper.maintenance.strategy import bound
-from viewkeeper.planning.steps import EvaluateFixpoint, MaintainFixpoint, delta_name
 from viewkeeper.spark.engine import columns_of
 from viewkeeper.spark.evaluator import SparkEvaluator
 from viewkeeper.spark.on_driver import few_changes

@@ -15,12 +15,12 @@ from viewkeeper.algebra.relations import Project, Reference, Relation, Scan, Sta
 from viewkeeper.algebra.schema import COUNT
 from viewkeeper.algebra.walk import children, rewrite, scans
 from viewkeeper.delta.share import shared
+from viewkeeper.maintenance import steps as planned
 from viewkeeper.maintenance.id_diffs.inline import inlined
 from viewkeeper.maintenance.id_diffs.schemas import BaseTable, base_tables
 from viewkeeper.maintenance.id_diffs.script import Apply, Compute, computations
 from viewkeeper.maintenance.id_diffs.strategy import hidden, hidden_name
 from viewkeeper.maintenance.strata import references
-from viewkeeper.planning import steps as planned
 from viewkeeper.side_by_side import workers
 from viewkeeper.spark.engine import RESULTS
 from viewkeeper.spark.engine import columns_of as columns_of_frame

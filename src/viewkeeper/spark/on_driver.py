@@ -37,7 +37,7 @@ from viewkeeper.algebra.walk import rewrite
 from viewkeeper.limits import Limits
 from viewkeeper.maintenance.id_diffs.diffs import pre
 from viewkeeper.maintenance.id_diffs.schemas import IS, WAS, BaseTable
-from viewkeeper.planning.steps import delta_name
+from viewkeeper.maintenance.steps import delta_name
 from viewkeeper.spark.arrow import driver_type, empty_table
 from viewkeeper.spark.engine import counted
 from viewkeeper.spark.few_groups import plain_type

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 
+from viewkeeper.maintenance.steps import Compute
 from viewkeeper.planning.shared_work import SharedWork
-from viewkeeper.planning.steps import Compute
 from viewkeeper.spark.execute import Execution
 from viewkeeper.spark.held import Result
 

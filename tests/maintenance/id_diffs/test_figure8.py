@@ -9,10 +9,10 @@ from tests.maintenance.id_diffs.devices import table
 from viewkeeper.algebra.build import empty, renamed
 from viewkeeper.algebra.expressions import Scalar, column, equal, literal, null_safe_match
 from viewkeeper.algebra.relations import Bound, Filter, Join, JoinKind, Reference, Relation, Scan, State
-from viewkeeper.algebra.show import show
 from viewkeeper.algebra.walk import scans
 from viewkeeper.maintenance.id_diffs.diffs import DiffKind, DiffSchema, delete_schema, insert_schema, pre
 from viewkeeper.maintenance.id_diffs.minimize import minimized
+from viewkeeper.sql.show import show
 
 R = table("r", ("i",), i="int", a="int", b="int")
 SCHEMAS = {

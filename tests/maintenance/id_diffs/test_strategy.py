@@ -8,10 +8,10 @@ from tests.maintenance.id_diffs.devices import SCHEMAS
 from viewkeeper.catalog import Catalog, ViewDefinition
 from viewkeeper.definitions import checked_properties
 from viewkeeper.errors import CannotMaintain, InvalidOption
+from viewkeeper.maintenance.steps import ApplyDiffs, Compute, diffs_present, flag, is_needed
 from viewkeeper.maintenance.strategy import Batch, TableChange, View
 from viewkeeper.planning.explain import explanation
 from viewkeeper.planning.planner import choose
-from viewkeeper.planning.steps import ApplyDiffs, Compute, diffs_present, flag, is_needed
 from viewkeeper.storage.relation import Operator
 from viewkeeper.views import CACHES, STRATEGY, compiled
 

@@ -12,9 +12,9 @@ from typing import TypeAlias
 
 from viewkeeper.algebra.counts import plain
 from viewkeeper.algebra.relations import Relation, Scan, State
-from viewkeeper.algebra.show import show as show_plan
 from viewkeeper.algebra.walk import scans
 from viewkeeper.maintenance.id_diffs.diffs import Diff, DiffKind, DiffSchema
+from viewkeeper.sql.show import show as show_plan
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ from viewkeeper.maintenance.counting import replaced_input
 from viewkeeper.maintenance.id_diffs import Definition, Refusal
 from viewkeeper.maintenance.id_diffs.diffs import Diff, DiffKind
 from viewkeeper.maintenance.id_diffs.schemas import base_tables, belongs, modification_log
+from viewkeeper.maintenance.steps import ApplyDiffs, Compute, Script, Step
 from viewkeeper.maintenance.strategy import Batch, Stratum, TableChange, View
-from viewkeeper.planning.steps import ApplyDiffs, Compute, Script, Step
 from viewkeeper.report import Reason
 from viewkeeper.storage.relation import MergeSpec, Operator
 
