@@ -10,7 +10,6 @@ from viewkeeper.algebra.expressions import (
     column,
     is_true,
     null_safe_match,
-    rename_columns,
     same,
 )
 from viewkeeper.algebra.relations import (
@@ -149,7 +148,3 @@ def apart(left: Relation, right: Relation) -> tuple[Relation, dict[str, str]]:
         names[name] = fresh(f"{name}_r", taken) if name.lower() in low else name
         taken.append(names[name])
     return renamed(right, names), names
-
-
-def rename_in(expr: Scalar, names: Mapping[str, str]) -> Scalar:
-    return rename_columns(expr, names)

@@ -99,10 +99,6 @@ def compare(
     return _difference(extra, missing, close, limit)
 
 
-def same_rows(engine: Engine, left: DataFrame, right: DataFrame) -> bool:
-    return not compare(engine, left, right, limit=1)
-
-
 def _signed(
     frame: DataFrame, fields: Sequence[StructField], floats: Floats, unordered: Collection[int], sign: int
 ) -> DataFrame:

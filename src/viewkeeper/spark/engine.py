@@ -374,9 +374,6 @@ class Engine:
             self._few.add(frame)
         return frame
 
-    def is_sought(self, frame: DataFrame) -> bool:
-        return frame in self._few
-
     def in_one_task(self, frame: DataFrame, rows: int) -> DataFrame:
         """The frame as one partition where it has few rows: joins and aggregates over it need no shuffle."""
         return self.in_one(frame) if rows <= self.limits.one_task else frame

@@ -39,14 +39,6 @@ class Entry:
         """What this commit did to a view, if anything."""
         return next((report for report in self.report.get("views", []) if report["view"] == view), None)
 
-    def with_relation(self, name: str, state: RelationState | None) -> Entry:
-        relations = dict(self.relations)
-        if state is None:
-            relations.pop(name, None)
-        else:
-            relations[name] = state
-        return replace(self, relations=relations)
-
     def to_bytes(self) -> bytes:
         data = {
             "format": FORMAT,

@@ -241,11 +241,6 @@ class RelationState:
         return self.has_pending_deletes or (self.merge is not None and bool(self.overlay))
 
     @property
-    def has_deleted(self) -> bool:
-        """Whether rows of the bag went, as far back as its log goes."""
-        return self.merge is None and not all(layer.only_inserts for layer in (*self.overlay, *self.log))
-
-    @property
     def deletes_whole_rows(self) -> bool:
         """Whether no layer of the bag leaves a copy of what it deletes; with a key there never is one."""
         return bool(self.key) or all(layer.last_copies or layer.only_inserts for layer in self.overlay)
