@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import viewkeeper as vk
-from viewkeeper import definitions
+from viewkeeper import redefinition
 
 TEXTS = {
     "decimals": "SELECT d * d AS p, d / 3 AS q, CAST(d AS DECIMAL(38, 0)) AS w FROM t",
@@ -42,7 +42,7 @@ def test_a_plan_of_other_columns_is_not_used(table: vk.Warehouse, monkeypatch: p
     """No such plan is known; where there is one, the text is run as it is, and the reason says so."""
     reason = "its plan would give k bigint for k int"
     with monkeypatch.context() as patch:
-        patch.setattr(definitions, "other_schema", lambda *given: reason)
+        patch.setattr(redefinition, "other_schema", lambda *given: reason)
         table.create_view("v", "SELECT k FROM t WHERE k > 1")
     table.sql("INSERT INTO t VALUES (5, 1, 1, NULL)")
     assert reason in str(table.explain("v"))
