@@ -9,12 +9,13 @@ from datetime import date
 from decimal import Decimal
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 import viewkeeper as vk
 from tests.regressions.mirrored import Mirrored, bag
 from viewkeeper.catalog import Settings
 from viewkeeper.errors import WrongType
+from viewkeeper.spark.execute import Execution
 from viewkeeper.spark.meaning import settings_of, under
 
 
@@ -281,20 +282,40 @@ class TestMixedTypes:
         assert not mirrored.refreshed()
 
 
-def test_a_plan_that_fails_where_its_text_does_not_is_run_as_text(warehouse: vk.Warehouse) -> None:
-    """Spark finds out that the first condition is never true, and does not evaluate the second."""
+def test_a_plan_that_fails_where_its_text_does_not_is_run_as_text(
+    warehouse: vk.Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark chooses what it evaluates; here every plan fails, and no text does."""
     warehouse.sql("CREATE TABLE t (k INT, s STRING)")
     warehouse.sql("INSERT INTO t VALUES (1, 'a'), (2, '5')")
-    never = "nullif(k, k) < coalesce(k, k)"
-    warehouse.create_view("v", f"SELECT k, CAST(s AS INT) AS n FROM t WHERE {never} AND CAST(s AS INT) > 0")
-    warehouse.create_view("above", "SELECT COUNT(*) AS rows FROM v")
-    for statement in ("INSERT INTO t VALUES (3, 'x')", "DELETE FROM t WHERE k = 1"):
-        warehouse.sql(statement)
-        warehouse.refresh()
-        assert warehouse.verify("v")
-        assert warehouse.verify("above")
-    warehouse.create_view("fails", "SELECT CAST(s AS INT) AS n FROM t", populate=False)
-    with pytest.raises(WrongType):
-        warehouse.refresh("fails")
-    warehouse.sql("DELETE FROM t WHERE k = 3")
-    assert warehouse.refresh("fails")[0].rows_written == 1
+    warehouse.create_view("v", "SELECT k, s FROM t WHERE k > 1")
+    warehouse.create_view("above", "SELECT COUNT(*) AS n FROM v")
+    warehouse.create_view("careful", "SELECT k FROM t", policy="strict")
+
+    def fail(*given: object, **options: object) -> DataFrame:
+        raise WrongType("A value does not fit.", "[CAST_INVALID_INPUT] no number")
+
+    warehouse.sql("INSERT INTO t VALUES (3, 'x')")
+    with monkeypatch.context() as patch:
+        patch.setattr(Execution, "frame", fail)
+        with pytest.raises(WrongType):
+            warehouse.refresh("careful")
+        assert [one.strategy for one in warehouse.refresh("above")] == ["recompute", "recompute"]
+    assert "its plan fails where its text does not ([CAST_INVALID_INPUT] no number)" in str(
+        warehouse.explain("v")
+    )
+    warehouse.sql("DELETE FROM t WHERE k = 2")
+    warehouse.refresh()
+    assert [row.n for row in warehouse.table("above").collect()] == [1]
+    assert all(warehouse.verify(name) for name in ("v", "above", "careful"))
+
+
+def test_a_text_that_fails_leaves_everything_as_it_was(warehouse: vk.Warehouse) -> None:
+    warehouse.sql("CREATE TABLE t (k INT, s STRING)")
+    warehouse.sql("INSERT INTO t VALUES (1, 'a'), (2, '5')")
+    warehouse.create_view("v", "SELECT CAST(s AS INT) AS n FROM t", populate=False)
+    with pytest.raises(WrongType, match="CAST_INVALID_INPUT"):
+        warehouse.refresh("v")
+    warehouse.sql("DELETE FROM t WHERE k = 1")
+    assert warehouse.refresh("v")[0].rows_written == 1
+    assert "its plan fails" not in str(warehouse.explain("v"))

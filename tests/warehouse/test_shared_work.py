@@ -101,7 +101,7 @@ def test_explain_tells_what_is_shared(shop: vk.Warehouse) -> None:
     shown = shop.explain("by_day")
     assert shown.shares == {"__common__1": ["pairs", "by_part"]}
     assert "shares __common__1 with pairs, by_part" in str(shown)
-    assert shown.steps[0].title == "Compute __common__1 (for pairs, by_day, by_part)"
+    assert shown.steps[0].title == "Compute __common__1 (for pairs, by_day, by_part): in one task"
     assert "__common__1" in shown.steps[-1].sql
     assert "shares __common__1 with pairs, by_part" in shown._repr_html_()
     shop.refresh()
