@@ -289,7 +289,7 @@ def test_what_a_refresh_would_do(shop: vk.Warehouse) -> None:
     insert(shop, "pos", (1, "x", 1))
     shown = shop.explain("v")
     assert (shown.view, shown.strategy, shown.changed) == ("v", "summary-delta", ("pos",))
-    assert shown.steps[-1].title == "Append to v (summary-delta)"
+    assert shown.steps[-1].title == "Append to v (summary-delta): in one task"
     assert any("pos__delta" in step.sql for step in shown.steps)
     assert "MIN(" in shown.steps[-1].sql
     text = str(shown)
