@@ -105,5 +105,23 @@ def parquet_bytes(table: pa.Table, spark_version: str) -> bytes:
     """The rows as a Parquet file like those of Spark: by its version Spark knows how old dates are meant."""
     told = table.replace_schema_metadata({"org.apache.spark.version": spark_version})
     sink = pa.BufferOutputStream()
-    parquet.write_table(told, sink, compression="snappy", store_schema=False, store_decimal_as_integer=True)
+    parquet.write_table(
+        told,
+        sink,
+        compression="snappy",
+        store_schema=False,
+        store_decimal_as_integer=True,
+        write_statistics=_with_ranges(told),
+    )
     return bytes(sink.getvalue())
+
+
+def _with_ranges(table: pa.Table) -> list[str] | bool:
+    """The columns whose least and greatest values stand in the file. Arrow leaves NaN out of them, which is
+    greater than all other numbers in Spark: it would skip a file that holds NaN for `x > 1`."""
+    hidden = {name for name in table.column_names if _holds_nan(table[name])}
+    return [name for name in table.column_names if name not in hidden] if hidden else True
+
+
+def _holds_nan(column: pa.ChunkedArray) -> bool:
+    return pa.types.is_floating(column.type) and bool(pc.any(pc.is_nan(column)).as_py())
