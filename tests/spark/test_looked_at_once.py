@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import pytest
 
 import viewkeeper as vk
-from viewkeeper.spark import execute
 from viewkeeper.storage.relation import RelationState
 
 ABOVE_AVERAGE = """
@@ -76,10 +76,8 @@ def test_few_groups_are_written_whole(many: vk.Warehouse) -> None:
     assert many.verify("above")
 
 
-def test_what_the_driver_does_not_hold_is_written(
-    many: vk.Warehouse, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(execute, "HELD", 3)
+def test_what_the_driver_does_not_hold_is_written(many: vk.Warehouse, limit: Callable[..., None]) -> None:
+    limit(result_held=3)
     changed(many, [(n, n) for n in range(5)], [(n, 77) for n in range(20, 25)])
     assert many.verify("above")
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import viewkeeper as vk
 from viewkeeper import errors
-from viewkeeper.spark import id_diffs
 from viewkeeper.storage import compaction
 
 COSTS = (
@@ -133,14 +133,12 @@ def test_a_change_that_nothing_is_near_moves_nothing(shop: vk.Warehouse) -> None
     assert shop.verify("costs")
 
 
-def test_more_rows_than_expected_are_left_to_spark(
-    shop: vk.Warehouse, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_rows_than_expected_are_left_to_spark(shop: vk.Warehouse, limit: Callable[..., None]) -> None:
     """One of a hundred parts changes, and is in nearly all pairs."""
     shop.sql("INSERT INTO parts SELECT id, id FROM range(4, 101)")
     shop.sql("INSERT INTO pairs SELECT id, 1 FROM range(10, 40)")
     kept_by_ids(shop)
-    monkeypatch.setattr(id_diffs, "JOINED", 20)
+    limit(driver_join=20)
     report = refreshed(shop, "UPDATE parts SET price = 11 WHERE pid = 1")
     assert report.actions == 2
     assert shop.verify("costs")

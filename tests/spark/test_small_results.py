@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
@@ -9,7 +10,6 @@ import pytest
 from pyarrow import parquet
 
 import viewkeeper as vk
-from viewkeeper.spark import engine
 from viewkeeper.storage.relation import DataFile
 
 COLUMNS = """
@@ -45,7 +45,9 @@ def _types(path: Path) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
-def test_the_files_are_alike(warehouse: vk.Warehouse, monkeypatch: pytest.MonkeyPatch, zone: str) -> None:
+def test_the_files_are_alike(
+    warehouse: vk.Warehouse, monkeypatch: pytest.MonkeyPatch, limit: Callable[..., None], zone: str
+) -> None:
     before = warehouse.spark.conf.get("spark.sql.session.timeZone")
     warehouse.spark.conf.set("spark.sql.session.timeZone", zone)
     try:
@@ -54,7 +56,7 @@ def test_the_files_are_alike(warehouse: vk.Warehouse, monkeypatch: pytest.Monkey
             warehouse.create_view(name, "SELECT * FROM t")
         warehouse.sql(f"INSERT INTO t VALUES {VALUES}")
         warehouse.refresh("by_driver")
-        monkeypatch.setattr(engine, "COLLECTED", -1)
+        limit(written_by_driver=-1)
         warehouse.refresh("by_spark")
         found = [sorted(map(repr, warehouse.table(n).collect())) for n in ("by_driver", "by_spark", "t")]
         assert found[0] == found[1] == found[2]
@@ -121,10 +123,10 @@ def test_rows_of_a_list_are_written_as_spark_writes_them(warehouse: vk.Warehouse
 
 
 def test_what_turns_out_large_is_written_by_spark(
-    warehouse: vk.Warehouse, monkeypatch: pytest.MonkeyPatch
+    warehouse: vk.Warehouse, monkeypatch: pytest.MonkeyPatch, limit: Callable[..., None]
 ) -> None:
     """One changed row of a dimension meets many facts: more than was expected of one change."""
-    monkeypatch.setattr(engine, "COLLECTED", 10)
+    limit(written_by_driver=10)
     warehouse.create_table("facts", [{"k": 1, "n": number} for number in range(40)])
     warehouse.create_table("dims", [{"k": number, "name": "x"} for number in range(40)], key=["k"])
     warehouse.create_view("v", "SELECT n, name FROM facts JOIN dims USING (k)")
