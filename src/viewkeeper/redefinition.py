@@ -53,8 +53,10 @@ def is_outdated(definition: ViewDefinition, catalog: Catalog, relations: Mapping
 
 
 def _lacks_types(definition: ViewDefinition, view: View) -> bool:
-    """Whether Spark was never asked for the types of what a view sums up, and they may matter. It is not asked
-    for those of sums that the view keeps for others."""
+    """Whether Spark was never asked for the types of what a view sums up, and they may matter.
+
+    It is not asked for those of sums that the view keeps for others.
+    """
     if definition.types or definition.hidden or view.query is None:
         return False
     known = types_of(view.query, lambda _, arguments: ("double",) * len(arguments))

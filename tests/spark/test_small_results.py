@@ -45,9 +45,7 @@ def _types(path: Path) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
-def test_the_files_are_alike(
-    warehouse: vk.Warehouse, monkeypatch: pytest.MonkeyPatch, limit: Callable[..., None], zone: str
-) -> None:
+def test_the_files_are_alike(warehouse: vk.Warehouse, limit: Callable[..., None], zone: str) -> None:
     before = warehouse.spark.conf.get("spark.sql.session.timeZone")
     warehouse.spark.conf.set("spark.sql.session.timeZone", zone)
     try:
@@ -123,7 +121,7 @@ def test_rows_of_a_list_are_written_as_spark_writes_them(warehouse: vk.Warehouse
 
 
 def test_what_turns_out_large_is_written_by_spark(
-    warehouse: vk.Warehouse, monkeypatch: pytest.MonkeyPatch, limit: Callable[..., None]
+    warehouse: vk.Warehouse, limit: Callable[..., None]
 ) -> None:
     """One changed row of a dimension meets many facts: more than was expected of one change."""
     limit(written_by_driver=10)
