@@ -1,4 +1,4 @@
-"""Every size from which something is done in another way, and the measurement that set it.
+"""Sizes from which Spark is told something else, or the driver does the work, with measurements behind them.
 
 Measured on two cores with Spark 4. A Spark action takes 0.04 to 0.2 s there, whatever it does, and a join in
 it 0.02 s more: most limits are where the work comes to take as long as an action.
@@ -95,7 +95,7 @@ class Limits:
 
     gathered: int = 2_000_000
     """A stored relation of more rows is not written once more to spare rounds the merging of its layers,
-    which takes 0.35 to 0.5 s for a closure of 650,000 pairs and 0.15 to 0.2 s to read what was written."""
+    which took 0.35 to 0.5 s in every round of a closure, and 0.15 to 0.2 s once it was written."""
 
     result_files: int = 32
     """A result of more files than this is written anew as one."""
