@@ -141,7 +141,17 @@ class With:
         return f"WITH {self.name} AS ({self.inner}) {self.body}"
 
 
-Query = Select | SetOp | With
+@dataclass(frozen=True)
+class Text:
+    """A query that is only known as it is written."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Query = Select | SetOp | With | Text
 
 
 def smaller(node: Any) -> Iterator[Any]:

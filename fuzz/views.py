@@ -8,6 +8,7 @@ from random import Random
 
 from fuzz.aggregates import random_aggregate, random_window
 from fuzz.expressions import COMPARABLE, Ref, Scope, column, predicate, value
+from fuzz.forms import random_form
 from fuzz.query import Expr, Item, Query, Select, SetOp, With
 from fuzz.sources import Columns, Draw, Scoped, random_source
 from fuzz.subqueries import subquery_predicate, subquery_value
@@ -24,7 +25,10 @@ SETS = ("UNION ALL", "UNION ALL", "UNION", "EXCEPT", "EXCEPT ALL", "INTERSECT", 
 def random_view(rng: Random, relations: Mapping[str, Columns]) -> Query:
     """A query over some relations, two or three levels deep."""
     draw = Draw(rng, relations, random_query)
-    if rng.random() < 0.12:
+    roll = rng.random()
+    if roll < 0.3:
+        return random_form(draw)
+    if roll < 0.4:
         return _with_cte(draw)
     return random_query(draw, rng.choice((0, 1, 1, 2)))[0]
 
