@@ -129,4 +129,6 @@ def difference(left: Bag, right: Bag) -> Bag:
 def _comparable(item: Any) -> Any:
     if isinstance(item, float):
         return "NaN" if math.isnan(item) else round(item, 7) + 0.0
-    return tuple(item) if isinstance(item, list) else item
+    if isinstance(item, dict):
+        return tuple(map(_comparable, item.values()))
+    return tuple(map(_comparable, item)) if isinstance(item, list) else item
