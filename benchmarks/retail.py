@@ -37,7 +37,7 @@ import viewkeeper as vk
 from benchmarks.harness import Comparison, Table, scratch, seconds, spark_session
 from benchmarks.retail_plots import plot
 from viewkeeper.demo import retail
-from viewkeeper.spark import retail as data
+from viewkeeper.spark import retail_rows as data
 from viewkeeper.warehouse import Warehouse
 
 FOLDER = Path("bench-results/retail")

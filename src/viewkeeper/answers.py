@@ -10,18 +10,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from viewkeeper.algebra.relations import Reference, Relation
-from viewkeeper.draft import Draft
+from viewkeeper.ddl.redefinition import is_outdated
 from viewkeeper.errors import ViewkeeperError
-from viewkeeper.lattices import keeps_promises, sizes, stored_nodes
+from viewkeeper.inspect.lattices import keeps_promises, sizes, stored_nodes
 from viewkeeper.maintenance.lattice.answer import Answer, answer
-from viewkeeper.maintenance.lattice.choose import Statistics
 from viewkeeper.maintenance.lattice.cube_view import CubeView, Refusal
 from viewkeeper.maintenance.lattice.edge import edge_query
+from viewkeeper.maintenance.lattice.parents import Statistics
 from viewkeeper.maintenance.lattice.recognise import cube_view
 from viewkeeper.maintenance.lattice.summary import stored_edge
 from viewkeeper.maintenance.summary_delta.state import visible
 from viewkeeper.maintenance.typed_calls import with_types
-from viewkeeper.redefinition import is_outdated
 from viewkeeper.refresh.stale import stale_views
 from viewkeeper.report import Reason
 from viewkeeper.spark.analysis import summed_types
@@ -32,6 +31,7 @@ from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.render import render
 from viewkeeper.sql.splice import with_names
 from viewkeeper.storage.commits import Entry
+from viewkeeper.storage.draft import Draft
 from viewkeeper.workspace import Workspace
 
 

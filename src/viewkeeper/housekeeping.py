@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 
 from viewkeeper.algebra.inner_names import shown
-from viewkeeper.catalog import ViewDefinition
-from viewkeeper.draft import Draft
+from viewkeeper.catalog.catalog import ViewDefinition
 from viewkeeper.errors import InvalidOption, NotFound
-from viewkeeper.publish import publish
 from viewkeeper.spark.engine import RESULTS
-from viewkeeper.spark.relations import fold
+from viewkeeper.spark.stored_relations import fold
 from viewkeeper.storage.commits import Entry
 from viewkeeper.storage.delta_log import main_files
+from viewkeeper.storage.draft import Draft
 from viewkeeper.storage.objects import join
+from viewkeeper.storage.publish import publish
 from viewkeeper.workspace import Workspace
 
 _DATA = re.compile(r"relations/[^/]+/data/.*")

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, assert_never
 
-from viewkeeper import definitions
 from viewkeeper.algebra.inner_names import inner_column
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.answers import answered
+from viewkeeper.catalog.names import shown_columns
 from viewkeeper.changes import Change
+from viewkeeper.ddl import definitions
 from viewkeeper.errors import AlreadyExists
-from viewkeeper.names import shown_columns
 from viewkeeper.spark.engine import slot
 from viewkeeper.spark.session import DataFrame
-from viewkeeper.sql.changes import change_queries
+from viewkeeper.sql.dml_queries import change_queries
 from viewkeeper.sql.fallible import may_fail
 from viewkeeper.sql.splice import spliced, tables_read
 from viewkeeper.sql.statements import (

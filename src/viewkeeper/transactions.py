@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from viewkeeper.changes import Change
-from viewkeeper.draft import Draft
-from viewkeeper.publish import publish
 from viewkeeper.refresh.life import refresh_views
-from viewkeeper.spark.relations import fold
 from viewkeeper.spark.stage import Stage
+from viewkeeper.spark.stored_relations import fold
 from viewkeeper.storage.commits import Entry
+from viewkeeper.storage.draft import Draft
+from viewkeeper.storage.publish import publish
 from viewkeeper.workspace import Workspace
 
 

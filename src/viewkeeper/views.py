@@ -10,11 +10,10 @@ from sqlglot import parse_one
 from viewkeeper.algebra.relations import Relation
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.algebra.walk import base_tables
-from viewkeeper.catalog import Catalog, ViewDefinition
+from viewkeeper.catalog.catalog import Catalog, ViewDefinition
 from viewkeeper.datalog.parse import parse_program
 from viewkeeper.datalog.translate import translate
 from viewkeeper.errors import InvalidOption, Unsupported
-from viewkeeper.maintenance.evaluator import ITERATION_LIMIT
 from viewkeeper.maintenance.id_diffs import Caching, Definition, define
 from viewkeeper.maintenance.id_diffs import Refusal as NoIds
 from viewkeeper.maintenance.id_diffs.strategy import ID_DIFFS, TUPLE_DIFFS, id_strata
@@ -25,9 +24,10 @@ from viewkeeper.maintenance.lattice.over_summary import over_base, plan_of
 from viewkeeper.maintenance.lattice.recognise import cube_views
 from viewkeeper.maintenance.lattice.summary import GroupingSets, Summary
 from viewkeeper.maintenance.program import program, without_unused
+from viewkeeper.maintenance.recursion.port import ITERATION_LIMIT
 from viewkeeper.maintenance.strategy import Stratum, View
 from viewkeeper.maintenance.typed_calls import with_types
-from viewkeeper.sql import catalog as front_end
+from viewkeeper.sql import known_relations as front_end
 from viewkeeper.sql.parse import ViewQuery, parse_query, parse_view
 from viewkeeper.sql.recursion import mutual_by_union_all, recurses_by_union
 from viewkeeper.sql.settings import unread

@@ -7,14 +7,17 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
-from viewkeeper import definitions, housekeeping, inspection, programs, statements
+from viewkeeper import housekeeping, statements
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.answers import QueryExplanation, explain_query
 from viewkeeper.changes import Transaction
-from viewkeeper.inspection import HistoryEntry, Status
-from viewkeeper.lattices import drawn
+from viewkeeper.ddl import definitions, programs
+from viewkeeper.inspect import status
+from viewkeeper.inspect.lattices import drawn
+from viewkeeper.inspect.status import HistoryEntry, Status
+from viewkeeper.inspect.verification import Verification, verify
 from viewkeeper.maintenance.lattice.draw import Drawing
-from viewkeeper.planning.explain import Explanation
+from viewkeeper.planning.explanation import Explanation
 from viewkeeper.planning.planner import checked_policy
 from viewkeeper.refresh.explain import explain
 from viewkeeper.refresh.life import propagate, refresh
@@ -26,7 +29,6 @@ from viewkeeper.spark.session import DataFrame, SparkSession, local_session
 from viewkeeper.storage.commits import WarehouseLog
 from viewkeeper.storage.objects import Folder
 from viewkeeper.transactions import commit_changes
-from viewkeeper.verification import Verification, verify
 from viewkeeper.views import MAX_ITERATIONS, STRATEGY, checked_share
 from viewkeeper.workspace import ProgressEvent, Workspace
 
@@ -142,15 +144,15 @@ class Warehouse:
 
     def changes(self, name: str, since: int, until: int | None = None) -> DataFrame:
         """The rows of a table or view that were inserted, deleted and updated between two versions."""
-        return inspection.changes(self._work, name, since, until)
+        return status.changes(self._work, name, since, until)
 
     def status(self) -> list[Status]:
         """Where every table and view stands."""
-        return inspection.status(self._work)
+        return status.status(self._work)
 
     def history(self, view: str) -> list[HistoryEntry]:
         """What each commit did to a view."""
-        return inspection.history(self._work, view)
+        return status.history(self._work, view)
 
     def verify(self, view: str, *, deep: bool = False, measure: bool = False) -> Verification:
         """Whether a view has the columns and rows that Spark answers to its text, at the state that it shows.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
-from viewkeeper.catalog import Settings, ViewDefinition
+from viewkeeper.catalog.catalog import Settings, ViewDefinition
 from viewkeeper.spark.engine import Engine
 from viewkeeper.spark.meaning import settings_of, under
 from viewkeeper.spark.read import Reader

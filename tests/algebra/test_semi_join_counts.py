@@ -6,6 +6,7 @@ import pytest
 from sqlglot import exp
 
 from viewkeeper.algebra.build import minus
+from viewkeeper.algebra.common_subplans import shared
 from viewkeeper.algebra.counts import weighted
 from viewkeeper.algebra.expressions import column, conjunction, equal, literal
 from viewkeeper.algebra.relations import (
@@ -21,7 +22,6 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.schema import Column
 from viewkeeper.algebra.walk import nodes
-from viewkeeper.delta.share import shared
 
 KINDS = (JoinKind.SEMI, JoinKind.ANTI)
 ON = conjunction([equal(column("c"), column("customer")), equal(column("note"), literal("late"))])

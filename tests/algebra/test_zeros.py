@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from viewkeeper.algebra.counts import consolidated, plain
 from viewkeeper.algebra.expressions import Named, Scalar, column
+from viewkeeper.algebra.merge.net_effect import stored_rows
 from viewkeeper.algebra.relations import (
     Aggregate,
     Bound,
@@ -26,7 +27,6 @@ from viewkeeper.algebra.relations import (
 from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.algebra.zeros import differs, float_columns, holds_floats, with_signs
 from viewkeeper.sql.render import DUCKDB, render
-from viewkeeper.storage.changes import stored_rows
 
 ROWS = [(1, -0.0, 1), (1, 0.0, 1), (1, -0.0, 1), (2, -0.0, 1), (2, -0.0, -1), *[(3, math.nan, 1)] * 2]
 GIVEN = [(1, 0.0), (1, 0.0), (2, 0.0)]

@@ -11,12 +11,12 @@ from typer.testing import CliRunner, Result
 
 from viewkeeper.cli import app, session
 from viewkeeper.errors import ConflictError, NotFound, UnknownTable
-from viewkeeper.inspection import HistoryEntry
+from viewkeeper.inspect.status import HistoryEntry
+from viewkeeper.inspect.verification import Verification
 from viewkeeper.planning.cost import Estimate
-from viewkeeper.planning.explain import ExplainedStep, Explanation
+from viewkeeper.planning.explanation import ExplainedStep, Explanation
 from viewkeeper.refresh.measure import Measured, Measurement
 from viewkeeper.report import Reason as Known
-from viewkeeper.verification import Verification
 
 
 @dataclass

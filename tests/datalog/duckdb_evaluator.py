@@ -9,7 +9,7 @@ import duckdb
 from tests.datalog.interpreter import Bag
 from viewkeeper.algebra.counts import consolidated, plain, weighted
 from viewkeeper.algebra.relations import Relation
-from viewkeeper.maintenance.evaluator import Derivation
+from viewkeeper.maintenance.recursion.port import Derivation
 from viewkeeper.sql.render import DUCKDB, render
 
 

@@ -27,7 +27,7 @@ from viewkeeper.algebra.relations import (
     UnionAll,
     Values,
 )
-from viewkeeper.maintenance.evaluator import Derivation
+from viewkeeper.maintenance.recursion.port import Derivation
 from viewkeeper.sql.render import state_name
 
 Bag = dict[tuple, int]
@@ -46,7 +46,7 @@ class Database:
     def value(self, rel: Relation) -> Bag:
         return {row: n for row, n in compiled(rel)(self).items() if n}
 
-    # the port of viewkeeper.maintenance.evaluator
+    # the port of viewkeeper.maintenance.recursion.port
 
     def evaluate(self, plans: Mapping[str, Derivation]) -> Mapping[str, int]:
         self.calls += 1

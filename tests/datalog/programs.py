@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from viewkeeper.algebra.schema import Column, TableSchema
-from viewkeeper.sql.catalog import StaticCatalog
+from viewkeeper.sql.known_relations import StaticCatalog
 
 LINK = TableSchema("link", (Column("src", "int"), Column("dst", "int")))
 COST = TableSchema("cost", (Column("src", "int"), Column("dst", "int"), Column("price", "int")))

@@ -8,7 +8,7 @@ from viewkeeper.algebra.schema import Column, TableSchema
 from viewkeeper.datalog.parse import parse_program
 from viewkeeper.datalog.translate import translate
 from viewkeeper.errors import InvalidDatalog
-from viewkeeper.sql.catalog import StaticCatalog
+from viewkeeper.sql.known_relations import StaticCatalog
 
 CATALOG = StaticCatalog(
     [

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.datalog.programs import EXAMPLES, Example
 from tests.laws.settings import cases
 from viewkeeper.datalog.parse import parse_program, with_rules, without_rules
-from viewkeeper.datalog.program import (
+from viewkeeper.datalog.syntax import (
     AggregateTerm,
     Argument,
     Arithmetic,

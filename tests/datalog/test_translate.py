@@ -10,7 +10,7 @@ from viewkeeper.algebra.schema import Column, TableSchema
 from viewkeeper.algebra.walk import scans
 from viewkeeper.datalog.parse import parse_program
 from viewkeeper.datalog.translate import DerivedPredicate, translate
-from viewkeeper.sql.catalog import StaticCatalog
+from viewkeeper.sql.known_relations import StaticCatalog
 from viewkeeper.sql.show import show
 
 CATALOG = StaticCatalog(

@@ -12,12 +12,12 @@ from viewkeeper.algebra.build import projected
 from viewkeeper.algebra.expressions import Named, column
 from viewkeeper.algebra.relations import Fixpoint, Reference, Relation, Scan
 from viewkeeper.algebra.walk import rewrite
-from viewkeeper.datalog.program import Program
+from viewkeeper.datalog.syntax import Program
 from viewkeeper.datalog.translate import DerivedPredicate, as_fixpoint, translate
-from viewkeeper.maintenance.changes import Changes
-from viewkeeper.maintenance.dred import Maintained, maintain
-from viewkeeper.maintenance.evaluator import Run
-from viewkeeper.maintenance.seminaive import evaluate_fixpoint
+from viewkeeper.maintenance.dred.algorithm import Maintained, maintain
+from viewkeeper.maintenance.dred.changed_subgoals import Changes
+from viewkeeper.maintenance.recursion.port import Run
+from viewkeeper.maintenance.recursion.seminaive import evaluate_fixpoint
 
 TABLE_COLUMNS = {name: schema.names for name, schema in TABLES.items()}
 

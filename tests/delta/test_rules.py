@@ -21,6 +21,7 @@ from tests.golden.cases import (
     sql,
 )
 from viewkeeper.algebra.build import is_empty, restricted_to
+from viewkeeper.algebra.common_subplans import shared
 from viewkeeper.algebra.counts import weighted
 from viewkeeper.algebra.expressions import Named, column, same
 from viewkeeper.algebra.relations import (
@@ -44,11 +45,10 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.walk import nodes, scans
 from viewkeeper.delta import at, delta, minimal, old
-from viewkeeper.delta.equalities import equalities
-from viewkeeper.delta.keys import mentioned
-from viewkeeper.delta.restrict import restrict
-from viewkeeper.delta.share import shared
 from viewkeeper.errors import CannotMaintain
+from viewkeeper.rewrite.equalities import equalities
+from viewkeeper.rewrite.keys import mentioned
+from viewkeeper.rewrite.restrict import restrict
 
 ALL = frozenset({"orders", "lines", "items"})
 

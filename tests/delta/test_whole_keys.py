@@ -9,10 +9,10 @@ import pytest
 from tests.laws.test_fresh_keys import CHANGED, CLOSED, TABLES
 from viewkeeper.algebra.relations import Relation, State
 from viewkeeper.algebra.walk import nodes
-from viewkeeper.delta.fresh_keys import FreshKeys
 from viewkeeper.delta.rules import delta
-from viewkeeper.delta.whole_keys import delta_of_whole_keys, key_column
-from viewkeeper.sql.catalog import StaticCatalog
+from viewkeeper.rewrite.fresh_keys import FreshKeys
+from viewkeeper.rewrite.whole_keys import delta_of_whole_keys, key_column
+from viewkeeper.sql.known_relations import StaticCatalog
 from viewkeeper.sql.parse import parse_view
 
 LOCAL = {

@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 
 import viewkeeper as vk
 from tests.warehouse.rows import bag, rows
-from viewkeeper import errors, publish
+from viewkeeper import errors
+from viewkeeper.storage import publish
 
 
 def opened(path: Path, spark: SparkSession) -> vk.Warehouse:

@@ -12,10 +12,10 @@ from typing import Any
 import duckdb
 
 from tests.laws.databases import TABLES, Bag, Change, History, Row, applied
+from viewkeeper.algebra.common_subplans import shared
 from viewkeeper.algebra.counts import weighted
 from viewkeeper.algebra.relations import Bound, Reference, Relation, Scan, State
 from viewkeeper.algebra.schema import COUNT
-from viewkeeper.delta.share import shared
 from viewkeeper.sql.render import DUCKDB, render
 
 COUNTED = "__counted"

@@ -26,9 +26,9 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.walk import children, nodes, with_children
 from viewkeeper.delta import delta
-from viewkeeper.delta.keys import mentioned
-from viewkeeper.delta.restrict import restrict
 from viewkeeper.errors import CannotMaintain
+from viewkeeper.rewrite.keys import mentioned
+from viewkeeper.rewrite.restrict import restrict
 from viewkeeper.sql.show import headline, show
 
 NODES = get_args(Relation)

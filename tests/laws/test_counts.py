@@ -10,11 +10,11 @@ from tests.laws.databases import History, histories
 from tests.laws.harness import connection, rows_of, scan, start, value
 from tests.laws.plans import Typed, plans, plans_with
 from tests.laws.settings import cases
+from viewkeeper.algebra.common_subplans import shared
 from viewkeeper.algebra.counts import is_counted, weighted
 from viewkeeper.algebra.expressions import Named, literal
 from viewkeeper.algebra.relations import Affected, Expand, Negate, Project, Relation, Scan, TopK, UnionAll
 from viewkeeper.algebra.walk import rewrite
-from viewkeeper.delta.share import shared
 from viewkeeper.sql.render import DUCKDB, render
 
 

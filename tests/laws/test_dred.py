@@ -16,10 +16,10 @@ from tests.datalog.views import TABLE_COLUMNS, Views, changed, naive, together
 from tests.laws.settings import cases
 from viewkeeper.algebra.relations import Reference
 from viewkeeper.datalog.parse import parse_program, with_rules, without_rules
-from viewkeeper.maintenance.changes import Changes
-from viewkeeper.maintenance.dred import Maintained, maintain
-from viewkeeper.maintenance.evaluator import Run
-from viewkeeper.maintenance.seminaive import evaluate_fixpoint
+from viewkeeper.maintenance.dred.algorithm import Maintained, maintain
+from viewkeeper.maintenance.dred.changed_subgoals import Changes
+from viewkeeper.maintenance.recursion.port import Run
+from viewkeeper.maintenance.recursion.seminaive import evaluate_fixpoint
 
 NODES = st.sampled_from((0, 1, 2, 3, 4, 0, 1, 2, 3, None))
 ROWS = {

@@ -12,10 +12,10 @@ from tests.datalog.programs import EXAMPLES, TABLES, Example
 from tests.datalog.views import TABLE_COLUMNS, fixpoints, naive, translated
 from viewkeeper.algebra.relations import Reference
 from viewkeeper.datalog.parse import parse_program
-from viewkeeper.maintenance.changes import Changes
-from viewkeeper.maintenance.dred import Maintained, maintain
-from viewkeeper.maintenance.evaluator import Run
-from viewkeeper.maintenance.seminaive import evaluate_fixpoint
+from viewkeeper.maintenance.dred.algorithm import Maintained, maintain
+from viewkeeper.maintenance.dred.changed_subgoals import Changes
+from viewkeeper.maintenance.recursion.port import Run
+from viewkeeper.maintenance.recursion.seminaive import evaluate_fixpoint
 
 
 def random_bag(rng: random.Random, table: str) -> Bag:

@@ -17,11 +17,11 @@ from viewkeeper.algebra.counts import weighted
 from viewkeeper.algebra.relations import Relation, State
 from viewkeeper.algebra.schema import COUNT, Column, ForeignKey, TableSchema
 from viewkeeper.algebra.walk import scans
-from viewkeeper.delta.fresh_keys import FreshKeys, answered_by_changes
 from viewkeeper.delta.rules import delta
 from viewkeeper.delta.states import old
 from viewkeeper.refresh.fresh_keys import closed_by
-from viewkeeper.sql.catalog import StaticCatalog
+from viewkeeper.rewrite.fresh_keys import FreshKeys, answered_by_changes
+from viewkeeper.sql.known_relations import StaticCatalog
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.render import DUCKDB, render
 

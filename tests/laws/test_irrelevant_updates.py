@@ -27,7 +27,11 @@ from viewkeeper.algebra.expressions import Scalar
 from viewkeeper.algebra.relations import Bound, Filter, Join, JoinKind, Relation, Scan
 from viewkeeper.algebra.schema import Column
 from viewkeeper.algebra.walk import base_tables
-from viewkeeper.maintenance.irrelevant_updates import irrelevant_together, relevance, relevance_together
+from viewkeeper.maintenance.relevance.irrelevant_updates import (
+    irrelevant_together,
+    relevance,
+    relevance_together,
+)
 from viewkeeper.sql.render import DUCKDB, render, render_expression
 
 INTEGERS = {"i": ("A", "B"), "j": ("C", "D"), "l": ("E", "F")}

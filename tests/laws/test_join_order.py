@@ -14,7 +14,7 @@ from tests.laws.plans import Typed, plans_with
 from tests.laws.settings import cases
 from viewkeeper.algebra.relations import Join
 from viewkeeper.delta import delta
-from viewkeeper.maintenance.join_order import small_first
+from viewkeeper.rewrite.join_order import small_first
 
 
 @st.composite

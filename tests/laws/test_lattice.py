@@ -20,15 +20,15 @@ from viewkeeper.algebra.relations import Aggregate, Reference, Relation
 from viewkeeper.delta.states import old
 from viewkeeper.maintenance.lattice.answer import Answer, answer
 from viewkeeper.maintenance.lattice.build import Lattice, lattice
-from viewkeeper.maintenance.lattice.choose import (
+from viewkeeper.maintenance.lattice.cube_view import CubeView, source
+from viewkeeper.maintenance.lattice.edge import edge_query
+from viewkeeper.maintenance.lattice.friendly import extended, lattice_friendly
+from viewkeeper.maintenance.lattice.parents import (
     Statistics,
     choose_for_deltas,
     choose_for_views,
     propagate,
 )
-from viewkeeper.maintenance.lattice.cube_view import CubeView, source
-from viewkeeper.maintenance.lattice.edge import edge_query
-from viewkeeper.maintenance.lattice.friendly import extended, lattice_friendly
 from viewkeeper.maintenance.summary_delta.preaggregate import preaggregated, preaggregated_delta
 from viewkeeper.maintenance.summary_delta.prepare import Batch, alive, full_state
 from viewkeeper.maintenance.summary_delta.state import delta_columns, stored_columns, visible

@@ -28,8 +28,8 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.schema import Column
 from viewkeeper.errors import Diverged, Unsupported
-from viewkeeper.maintenance.evaluator import Run
-from viewkeeper.maintenance.levels import evaluate_levels, maintain_levels
+from viewkeeper.maintenance.recursion.levels import evaluate_levels, maintain_levels
+from viewkeeper.maintenance.recursion.port import Run
 
 TREE = ("id", "parent")
 TABLES = {"tree": TREE, "blocked": ("id",)}

@@ -22,7 +22,7 @@ from viewkeeper.algebra.relations import Relation, State
 from viewkeeper.algebra.schema import COUNT, Column, TableSchema
 from viewkeeper.delta import delta
 from viewkeeper.maintenance.id_diffs import Caching, Definition, define
-from viewkeeper.sql.catalog import StaticCatalog
+from viewkeeper.sql.known_relations import StaticCatalog
 from viewkeeper.sql.parse import parse_view
 
 Row = tuple[Any, ...]

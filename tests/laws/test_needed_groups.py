@@ -13,7 +13,7 @@ from tests.laws.settings import cases
 from viewkeeper.algebra.expressions import Named, Scalar, column, conjunction, equal
 from viewkeeper.algebra.relations import Aggregate, Filter, Join, JoinKind, Relation
 from viewkeeper.delta import delta, old
-from viewkeeper.maintenance.needed_groups import with_needed_groups
+from viewkeeper.rewrite.needed_groups import with_needed_groups
 
 
 def selected(d: Draw) -> Typed:

@@ -20,7 +20,7 @@ from viewkeeper.delta.summary_delta import summary_delta
 from viewkeeper.maintenance.lattice.cube_view import CubeView
 from viewkeeper.maintenance.lattice.one_pass import one_pass
 from viewkeeper.maintenance.lattice.summary import Summary
-from viewkeeper.maintenance.parts import part_of
+from viewkeeper.maintenance.numbered_parts import part_of
 
 RANDOM = st.randoms(use_true_random=False)
 

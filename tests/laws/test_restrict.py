@@ -14,7 +14,7 @@ from tests.laws.plans import Draw, Typed, draw_affected, plan
 from tests.laws.settings import cases
 from viewkeeper.algebra.build import matching
 from viewkeeper.algebra.relations import Affected, Distinct
-from viewkeeper.delta.restrict import restrict
+from viewkeeper.rewrite.restrict import restrict
 
 
 @st.composite

@@ -15,7 +15,7 @@ from tests.laws.settings import cases
 from viewkeeper.algebra.expressions import columns_of, conjunction
 from viewkeeper.algebra.relations import Join, JoinKind
 from viewkeeper.delta import delta, old
-from viewkeeper.maintenance.stored_keys import keys_worth_storing, met_by_keys
+from viewkeeper.rewrite.stored_keys import keys_worth_storing, met_by_keys
 
 
 @st.composite

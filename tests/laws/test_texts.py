@@ -27,7 +27,7 @@ from viewkeeper.algebra.relations import Relation
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.delta import delta, old
 from viewkeeper.errors import InvalidSQL
-from viewkeeper.sql.catalog import StaticCatalog
+from viewkeeper.sql.known_relations import StaticCatalog
 from viewkeeper.sql.parse import parse_view
 
 COLUMNS = {name: [(c.name, c.type) for c in columns] for name, columns in TABLES.items()}

@@ -14,13 +14,13 @@ from tests.datalog.views import TABLE_COLUMNS, changed, fixpoints
 from tests.laws.settings import cases
 from viewkeeper.algebra.relations import Fixpoint, Reference
 from viewkeeper.datalog.parse import parse_program
-from viewkeeper.maintenance.changes import Changes, Subgoals
-from viewkeeper.maintenance.closure import Closure, closure
-from viewkeeper.maintenance.dred import Maintained, maintain
-from viewkeeper.maintenance.dred_phases import Stratum
-from viewkeeper.maintenance.evaluator import Run
-from viewkeeper.maintenance.seminaive import evaluate_fixpoint
-from viewkeeper.maintenance.unfold import rules_of
+from viewkeeper.maintenance.dred.algorithm import Maintained, maintain
+from viewkeeper.maintenance.dred.changed_subgoals import Changes, Subgoals
+from viewkeeper.maintenance.dred.closure import Closure, closure
+from viewkeeper.maintenance.dred.phases import Stratum
+from viewkeeper.maintenance.recursion.port import Run
+from viewkeeper.maintenance.recursion.seminaive import evaluate_fixpoint
+from viewkeeper.maintenance.recursion.unfold import rules_of
 
 Edge = tuple[object, ...]
 

@@ -15,11 +15,11 @@ from viewkeeper.algebra.walk import nodes
 from viewkeeper.datalog.parse import parse_program
 from viewkeeper.delta.rules import delta
 from viewkeeper.errors import Diverged, NotFound, Unsupported
-from viewkeeper.maintenance.changes import Changes
-from viewkeeper.maintenance.dred import Abandoned, Maintained, maintain
-from viewkeeper.maintenance.evaluator import Derivation, Run
-from viewkeeper.maintenance.seminaive import evaluate_fixpoint
-from viewkeeper.maintenance.unfold import branches, rules_of
+from viewkeeper.maintenance.dred.algorithm import Abandoned, Maintained, maintain
+from viewkeeper.maintenance.dred.changed_subgoals import Changes
+from viewkeeper.maintenance.recursion.port import Derivation, Run
+from viewkeeper.maintenance.recursion.seminaive import evaluate_fixpoint
+from viewkeeper.maintenance.recursion.unfold import branches, rules_of
 
 CLOSURE = "path(X, Y) :- link(X, Y). path(X, Y) :- path(X, Z), link(Z, Y), Y < 100."
 """Not a plain closure, which has phases of its own (`test_closure`)."""

@@ -29,13 +29,13 @@ from viewkeeper.algebra.relations import (
     Window,
 )
 from viewkeeper.algebra.schema import Column
-from viewkeeper.maintenance.conditions.normal_form import MOST_CONJUNCTIONS
-from viewkeeper.maintenance.irrelevant_updates import (
+from viewkeeper.maintenance.relevance.irrelevant_updates import (
     explained_relevance,
     irrelevant_together,
     relevance,
     relevance_together,
 )
+from viewkeeper.maintenance.relevance.normal_form import MOST_CONJUNCTIONS
 from viewkeeper.sql.render import DUCKDB, render_expression
 
 

@@ -6,8 +6,8 @@ from viewkeeper.algebra.relations import Relation, Scan
 from viewkeeper.algebra.schema import Column, TableSchema
 from viewkeeper.algebra.walk import nodes
 from viewkeeper.delta import delta
-from viewkeeper.maintenance.join_order import small_first
-from viewkeeper.sql.catalog import StaticCatalog
+from viewkeeper.rewrite.join_order import small_first
+from viewkeeper.sql.known_relations import StaticCatalog
 from viewkeeper.sql.parse import parse_view
 
 COLUMNS = {"line": "part supp", "part": "part", "supp": "supp nation", "nation": "nation"}

@@ -27,12 +27,12 @@ from viewkeeper.algebra.walk import base_tables
 from viewkeeper.errors import InvalidOption
 from viewkeeper.maintenance.lattice.answer import Answer, answer
 from viewkeeper.maintenance.lattice.build import lattice, why_not
-from viewkeeper.maintenance.lattice.choose import Statistics, choose_for_deltas, choose_for_views, propagate
 from viewkeeper.maintenance.lattice.cube_view import CubeView, Refusal
 from viewkeeper.maintenance.lattice.derives import Edge, derives
 from viewkeeper.maintenance.lattice.edge import edge_delta, edge_query
 from viewkeeper.maintenance.lattice.hierarchy import hierarchies, violations
 from viewkeeper.maintenance.lattice.over_summary import over_base
+from viewkeeper.maintenance.lattice.parents import Statistics, choose_for_deltas, choose_for_views, propagate
 from viewkeeper.maintenance.lattice.recognise import cube_view
 from viewkeeper.maintenance.summary_delta.prepare import batch, full_state, summary_delta
 from viewkeeper.maintenance.summary_delta.state import stored_columns, visible

@@ -28,7 +28,7 @@ from viewkeeper.maintenance.lattice.summary import Summary, is_exact
 from viewkeeper.maintenance.program import program
 from viewkeeper.maintenance.summary_delta.prepare import full_state
 from viewkeeper.maintenance.summary_delta.state import visible
-from viewkeeper.sql.catalog import StaticCatalog
+from viewkeeper.sql.known_relations import StaticCatalog
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.render import DUCKDB, render
 

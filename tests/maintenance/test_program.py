@@ -9,7 +9,7 @@ from viewkeeper.algebra.schema import Column, TableSchema
 from viewkeeper.algebra.walk import base_tables, nodes
 from viewkeeper.maintenance.program import program, without_unused
 from viewkeeper.maintenance.strategy import Stratum
-from viewkeeper.sql.catalog import StaticCatalog
+from viewkeeper.sql.known_relations import StaticCatalog
 from viewkeeper.sql.parse import parse_view
 
 SALES = StaticCatalog(

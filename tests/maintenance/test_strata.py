@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from viewkeeper.maintenance.strata import is_recursive, path, stratum_numbers, strongly_connected
+from viewkeeper.maintenance.recursion.strata import is_recursive, path, stratum_numbers, strongly_connected
 
 TRI_HOP = {"only_tri_hop": ["tri_hop", "hop"], "tri_hop": ["hop", "link"], "hop": ["link"]}
 MUTUAL = {"far": ["odd"], "odd": ["link", "even"], "even": ["odd"], "loop": ["loop"]}

@@ -13,10 +13,14 @@ from viewkeeper.algebra.counts import plain
 from viewkeeper.algebra.expressions import same
 from viewkeeper.algebra.relations import Bound, Filter, Join, JoinKind, Project, Relation, Scan
 from viewkeeper.algebra.schema import Column
-from viewkeeper.maintenance.conditions.domains import Constant, Kind
-from viewkeeper.maintenance.conditions.formulae import AtMost
-from viewkeeper.maintenance.conditions.graph import Graph
-from viewkeeper.maintenance.irrelevant_updates import explained_relevance, relevance, relevance_together
+from viewkeeper.maintenance.relevance.domains import Constant, Kind
+from viewkeeper.maintenance.relevance.formulae import AtMost
+from viewkeeper.maintenance.relevance.graph import Graph
+from viewkeeper.maintenance.relevance.irrelevant_updates import (
+    explained_relevance,
+    relevance,
+    relevance_together,
+)
 from viewkeeper.sql.render import DUCKDB, render, render_expression
 
 ZERO = Constant(Kind.EXACT)

@@ -11,8 +11,8 @@ from viewkeeper.algebra.relations import Aggregate, Distinct, JoinKind, Relation
 from viewkeeper.algebra.walk import scans, with_children
 from viewkeeper.delta import delta, old
 from viewkeeper.delta.join import delta_inner_join
-from viewkeeper.delta.join_block import join_block
 from viewkeeper.delta.states import Input
+from viewkeeper.rewrite.join_block import join_block
 
 LINK = frozenset({"link"})
 

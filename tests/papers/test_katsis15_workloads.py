@@ -6,10 +6,10 @@ import pytest
 
 from benchmarks.bsma import KEYS, QUERIES
 from benchmarks.ids import SWEEPS, Setting
+from viewkeeper.algebra.merge.spec import DiffKind
 from viewkeeper.algebra.schema import Column, TableSchema
 from viewkeeper.maintenance.id_diffs import Caching, Definition, base_table_reads, define
-from viewkeeper.maintenance.id_diffs.diffs import DiffKind
-from viewkeeper.sql.catalog import StaticCatalog
+from viewkeeper.sql.known_relations import StaticCatalog
 from viewkeeper.sql.parse import parse_view
 
 COLUMNS = {

@@ -18,11 +18,11 @@ from viewkeeper.algebra.build import restricted_to
 from viewkeeper.algebra.relations import Reference, Scan, State
 from viewkeeper.algebra.walk import scans
 from viewkeeper.maintenance.lattice.build import combinations, lattice
-from viewkeeper.maintenance.lattice.choose import Statistics, choose_for_deltas, propagate
 from viewkeeper.maintenance.lattice.cube_view import CubeView
 from viewkeeper.maintenance.lattice.derives import Edge, derives
 from viewkeeper.maintenance.lattice.edge import edge_delta, edge_query
 from viewkeeper.maintenance.lattice.friendly import extended, lattice_friendly
+from viewkeeper.maintenance.lattice.parents import Statistics, choose_for_deltas, propagate
 from viewkeeper.maintenance.summary_delta.figures import (
     lattice_plans,
     preaggregation_plans,

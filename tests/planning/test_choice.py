@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 
 from viewkeeper.algebra.schema import Column, TableSchema
-from viewkeeper.catalog import Catalog, ViewDefinition
+from viewkeeper.catalog.catalog import Catalog, ViewDefinition
 from viewkeeper.errors import CannotMaintain
 from viewkeeper.maintenance.strategy import Batch, Stored, TableChange, View
 from viewkeeper.planning import calibration, planner
 from viewkeeper.planning.calibration import Calibration
 from viewkeeper.planning.cost import Estimate, estimate
-from viewkeeper.planning.explain import explanation
+from viewkeeper.planning.explanation import explanation
 from viewkeeper.planning.planner import RECOMPUTE, choose
 from viewkeeper.views import compiled, tables_of
 

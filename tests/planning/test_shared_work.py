@@ -16,7 +16,7 @@ from viewkeeper.maintenance.steps import Script
 from viewkeeper.maintenance.strategy import Batch, Stored, TableChange, View
 from viewkeeper.planning.cost import saved_by_sharing, sizes_of
 from viewkeeper.planning.shared_work import Saved, SharedWork, shared_work
-from viewkeeper.sql.catalog import StaticCatalog
+from viewkeeper.sql.known_relations import StaticCatalog
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.show import show
 

@@ -23,9 +23,9 @@ from viewkeeper.datalog.parse import parse_program
 from viewkeeper.delta import delta
 from viewkeeper.delta.summary_delta import summary_columns, summary_delta
 from viewkeeper.maintenance.id_diffs import Apply, Definition, base_table_reads, define
-from viewkeeper.maintenance.irrelevant_updates import relevance
 from viewkeeper.maintenance.program import program
-from viewkeeper.sql.catalog import StaticCatalog
+from viewkeeper.maintenance.relevance.irrelevant_updates import relevance
+from viewkeeper.sql.known_relations import StaticCatalog
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.render import render_expression
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from viewkeeper.maintenance.lattice.build import Lattice
-from viewkeeper.maintenance.lattice.choose import Choice, Statistics, choose_for_deltas, choose_for_views
 from viewkeeper.maintenance.lattice.cube_view import CubeView
+from viewkeeper.maintenance.lattice.parents import Choice, Statistics, choose_for_deltas, choose_for_views
 from viewkeeper.maintenance.summary_delta.prepare import batch
 
 

@@ -12,10 +12,10 @@ from dataclasses import replace
 from viewkeeper.algebra.build import named_like, union_all
 from viewkeeper.algebra.relations import Definition, Fixpoint, Relation
 from viewkeeper.errors import NotFound
-from viewkeeper.maintenance.changes import Changes
-from viewkeeper.maintenance.dred import Abandoned, Maintained, maintain
-from viewkeeper.maintenance.evaluator import Run
-from viewkeeper.maintenance.unfold import branches
+from viewkeeper.maintenance.dred.algorithm import Abandoned, Maintained, maintain
+from viewkeeper.maintenance.dred.changed_subgoals import Changes
+from viewkeeper.maintenance.recursion.port import Run
+from viewkeeper.maintenance.recursion.unfold import branches
 
 
 def rule_added(

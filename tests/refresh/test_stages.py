@@ -11,13 +11,12 @@ from typing import Any, cast
 import pytest
 
 from viewkeeper.algebra.schema import COUNT, Column, TableSchema
-from viewkeeper.catalog import Catalog, ViewDefinition
-from viewkeeper.draft import Draft
-from viewkeeper.inspection import status
-from viewkeeper.maintenance.cubes import SummaryDelta
+from viewkeeper.catalog.catalog import Catalog, ViewDefinition
+from viewkeeper.inspect.status import status
 from viewkeeper.maintenance.recompute import Recompute
+from viewkeeper.maintenance.summary_delta.strategy import SummaryDelta
 from viewkeeper.planning import planner
-from viewkeeper.planning.explain import unbound
+from viewkeeper.planning.explanation import unbound
 from viewkeeper.refresh import explain as explained
 from viewkeeper.refresh import life, measure
 from viewkeeper.refresh.state import RefreshState, through
@@ -25,6 +24,7 @@ from viewkeeper.refresh.task import Task
 from viewkeeper.spark.engine import Engine
 from viewkeeper.spark.execute import Execution
 from viewkeeper.storage.commits import Entry, WarehouseLog
+from viewkeeper.storage.draft import Draft
 from viewkeeper.storage.objects import Folder
 from viewkeeper.storage.relation import DataFile, Layer, RelationState
 from viewkeeper.views import compiled

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import viewkeeper as vk
-from viewkeeper import redefinition
+from viewkeeper.ddl import redefinition
 
 TEXTS = {
     "decimals": "SELECT d * d AS p, d / 3 AS q, CAST(d AS DECIMAL(38, 0)) AS w FROM t",

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import viewkeeper as vk
 from tests.regressions.mirrored import Mirrored, bag
-from viewkeeper.catalog import Settings
+from viewkeeper.catalog.catalog import Settings
 from viewkeeper.errors import WrongType
 from viewkeeper.spark.execute import Execution
 from viewkeeper.spark.meaning import settings_of, under

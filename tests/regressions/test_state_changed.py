@@ -9,8 +9,9 @@ import pytest
 from sqlglot import exp
 
 import viewkeeper as vk
-from viewkeeper import errors, redefinition, views
+from viewkeeper import errors, views
 from viewkeeper.algebra.expressions import Scalar
+from viewkeeper.ddl import redefinition
 from viewkeeper.delta import functions
 from viewkeeper.delta.parts import Decomposition, Kind, Part
 

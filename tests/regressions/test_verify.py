@@ -10,12 +10,12 @@ from pyspark.sql import DataFrame
 
 import viewkeeper as vk
 from viewkeeper.algebra.schema import COUNT
-from viewkeeper.catalog import ViewDefinition
-from viewkeeper.draft import Draft
-from viewkeeper.publish import publish
+from viewkeeper.catalog.catalog import ViewDefinition
 from viewkeeper.spark.canonical_values import Floats
 from viewkeeper.spark.compare import compare
 from viewkeeper.spark.user_text import answer
+from viewkeeper.storage.draft import Draft
+from viewkeeper.storage.publish import publish
 
 EDGES = [(1, 2), (2, 3), (3, 1), (3, 4), (5, 6)]
 

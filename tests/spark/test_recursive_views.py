@@ -184,7 +184,7 @@ def test_recursion_that_does_not_end(graph: vk.Warehouse) -> None:
 def test_a_stratum_that_mostly_goes_is_evaluated_from_scratch(
     graph: vk.Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("viewkeeper.spark.fixpoint.FEW", 1)
+    monkeypatch.setattr("viewkeeper.spark.recursion.FEW", 1)
     graph.create_view("degree", CLOSURE + "SELECT x, COUNT(*) AS n FROM path GROUP BY x")
     graph.sql("DELETE FROM edge WHERE s < 4")
     entry = graph.refresh().of("degree")

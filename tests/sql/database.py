@@ -11,7 +11,7 @@ import sqlglot
 
 from viewkeeper.algebra.counts import plain
 from viewkeeper.algebra.schema import Column, TableSchema
-from viewkeeper.sql.catalog import StaticCatalog
+from viewkeeper.sql.known_relations import StaticCatalog
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.render import DUCKDB, render
 

@@ -11,7 +11,7 @@ import sqlglot
 
 from tests.sql.database import CATALOG, database
 from viewkeeper.errors import InvalidSQL, NotDeterministic, UnknownColumn, UnknownTable, ViewkeeperError
-from viewkeeper.sql.changes import ChangeQueries, change_queries
+from viewkeeper.sql.dml_queries import ChangeQueries, change_queries
 from viewkeeper.sql.statements import Delete, Insert, Merge, Update, parse_statement
 
 STATEMENTS = [

@@ -10,11 +10,11 @@ from typing import Any
 
 import duckdb
 
+from viewkeeper.algebra.merge.layers import layer_columns
+from viewkeeper.algebra.merge.spec import MergeSpec, Operator
 from viewkeeper.algebra.relations import Reference, Relation
 from viewkeeper.algebra.schema import Column
 from viewkeeper.sql.render import DUCKDB, render
-from viewkeeper.storage.layers import layer_columns
-from viewkeeper.storage.relation import MergeSpec, Operator
 
 Row = tuple[Any, ...]
 
@@ -61,7 +61,14 @@ STATE = ("__rows", "__sum_x", "__n_x", "__min_x", "__at_min_x", "__max_x")
 
 def spec(key: Sequence[str]) -> MergeSpec:
     """SUM, MIN and MAX of one column x, by `key`."""
-    kinds = (Operator.ADD, Operator.ADD, Operator.ADD, Operator.MIN, Operator.HOLDERS, Operator.MAX)
+    kinds = (
+        Operator.ADD,
+        Operator.ADD,
+        Operator.ADD,
+        Operator.MIN,
+        Operator.HOLDERS,
+        Operator.MAX,
+    )
     return MergeSpec(
         tuple(key),
         tuple(zip(STATE, kinds)),

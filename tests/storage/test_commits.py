@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from viewkeeper.algebra.merge.spec import MergeSpec, Operator
 from viewkeeper.algebra.schema import Column, ForeignKey, TableSchema
-from viewkeeper.catalog import Catalog, ViewDefinition
+from viewkeeper.catalog.catalog import Catalog, ViewDefinition
 from viewkeeper.errors import NotFound, StorageError
 from viewkeeper.storage.commits import Entry, WarehouseLog
 from viewkeeper.storage.objects import Folder
-from viewkeeper.storage.relation import DataFile, Layer, MergeSpec, Operator, RelationState
+from viewkeeper.storage.relation import DataFile, Layer, RelationState
 
 TABLE = TableSchema(
     "t",

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from viewkeeper.algebra.merge.spec import MergeSpec
 from viewkeeper.algebra.schema import COUNT, Column, TableSchema
-from viewkeeper.catalog import Catalog, ViewDefinition
-from viewkeeper.draft import Draft
-from viewkeeper.publish import rebased
+from viewkeeper.catalog.catalog import Catalog, ViewDefinition
 from viewkeeper.storage import compaction
 from viewkeeper.storage.commits import Entry
 from viewkeeper.storage.compaction import Fold, fold_of
-from viewkeeper.storage.relation import DataFile, Layer, MergeSpec, RelationState
+from viewkeeper.storage.draft import Draft
+from viewkeeper.storage.publish import rebased
+from viewkeeper.storage.relation import DataFile, Layer, RelationState
 
 COLUMNS = (Column("a", "int"),)
 

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from tests.laws.settings import cases
 from tests.storage.model import Database, Row
+from viewkeeper.algebra.merge.id_layers import DiffRows, can_fold, identified, last, touched
+from viewkeeper.algebra.merge.layers import SEQUENCE
+from viewkeeper.algebra.merge.spec import DiffKind, IdDiff, MergeSpec, Operator
 from viewkeeper.algebra.relations import Reference
 from viewkeeper.algebra.schema import Column
-from viewkeeper.storage.id_layers import DiffRows, by_schema, can_fold, diff_schema, identified, last, touched
-from viewkeeper.storage.layers import SEQUENCE
-from viewkeeper.storage.relation import DiffKind, IdDiff, Layer, MergeSpec, Operator, RelationState
+from viewkeeper.storage.relation import Layer, RelationState, by_schema, diff_schema
 
 DATABASE = Database()
 IDS = ("i", "j")

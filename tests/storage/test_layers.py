@@ -13,8 +13,7 @@ from sqlglot import exp
 from tests.laws.settings import cases
 from tests.storage.model import Database, Group, KeyedLayer, Row, columns, spec, value
 from viewkeeper.algebra.build import matching, restricted_to
-from viewkeeper.algebra.relations import Distinct, Filter
-from viewkeeper.storage.layers import (
+from viewkeeper.algebra.merge.layers import (
     bag_in_turn,
     bag_whole,
     changes,
@@ -26,6 +25,7 @@ from viewkeeper.storage.layers import (
     merged_whole,
     replaced,
 )
+from viewkeeper.algebra.relations import Distinct, Filter
 
 DATABASE = Database()
 NUMBERS = st.none() | st.integers(0, 3)

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from viewkeeper.algebra.merge.spec import MergeSpec, Operator
 from viewkeeper.algebra.schema import Column
 from viewkeeper.storage.overflow import GREATEST, doubtful_sums
-from viewkeeper.storage.relation import DataFile, Layer, MergeSpec, Operator, RelationState
+from viewkeeper.storage.relation import DataFile, Layer, RelationState
 
 SPEC = MergeSpec(("k",), (("n", Operator.ADD), ("s", Operator.ADD), ("m", Operator.MAX)))
 COLUMNS = (Column("k", "int"), *(Column(name, "bigint") for name in ("n", "s", "m")))

@@ -18,7 +18,7 @@ from tests.datalog.interpreter import Bag
 from tests.datalog.programs import EXAMPLES, TABLES, Example
 from tests.datalog.views import naive
 from viewkeeper.datalog.parse import parse_program, with_rules, without_rules
-from viewkeeper.datalog.program import Program
+from viewkeeper.datalog.syntax import Program
 from viewkeeper.datalog.write import rule_text
 
 STREAMS = int(os.environ.get("VIEWKEEPER_STREAMS", "1"))

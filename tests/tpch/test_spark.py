@@ -11,7 +11,7 @@ import pytest
 from tests.tpch.database import SCHEMAS
 from tests.tpch.queries import QUERIES
 from viewkeeper.algebra.counts import plain
-from viewkeeper.sql.catalog import StaticCatalog
+from viewkeeper.sql.known_relations import StaticCatalog
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.render import SPARK, render
 

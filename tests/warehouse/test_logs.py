@@ -8,7 +8,7 @@ import pytest
 
 import viewkeeper as vk
 from tests.warehouse.rows import bag, rows
-from viewkeeper import draft
+from viewkeeper.storage import draft
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ import viewkeeper as vk
 from tests.warehouse.rows import bag, rows
 from viewkeeper import errors
 from viewkeeper.algebra.schema import COUNT
-from viewkeeper.draft import Draft
-from viewkeeper.publish import publish
+from viewkeeper.storage.draft import Draft
+from viewkeeper.storage.publish import publish
 
 TOTALS = "SELECT store, COUNT(*) AS n, SUM(qty) AS q FROM pos GROUP BY store"
 

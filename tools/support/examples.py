@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from viewkeeper.algebra.schema import Column, ForeignKey, TableSchema
-from viewkeeper.catalog import Catalog, ViewDefinition
+from viewkeeper.catalog.catalog import Catalog, ViewDefinition
 from viewkeeper.views import STRATEGY, tables_of
 
 Examples = dict[str, str]

@@ -11,8 +11,8 @@ from viewkeeper.cli.output import console, print_json, print_records
 from viewkeeper.cli.session import DIFFERENT, opened
 
 if TYPE_CHECKING:
+    from viewkeeper.inspect.verification import Verification
     from viewkeeper.refresh.measure import Measurement
-    from viewkeeper.verification import Verification
     from viewkeeper.warehouse import Warehouse
 
 Views = Annotated[list[str] | None, typer.Argument(help="Views; all when none is named.")]

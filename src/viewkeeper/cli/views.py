@@ -12,10 +12,10 @@ from rich.syntax import Syntax
 from viewkeeper.cli.options import DEFAULT_WAREHOUSE, Json, Policy, WarehousePath
 from viewkeeper.cli.output import console, print_json, print_records
 from viewkeeper.cli.session import opened
-from viewkeeper.planning.explain import FIGURES, Explanation, shared_with
+from viewkeeper.planning.explanation import FIGURES, Explanation, shared_with
 
 if TYPE_CHECKING:
-    from viewkeeper.inspection import HistoryEntry
+    from viewkeeper.inspect.status import HistoryEntry
     from viewkeeper.report import Report, ViewReport
 
 View = Annotated[str, typer.Argument(help="The view's name.")]

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from viewkeeper.datalog.program import (
+from viewkeeper.datalog.syntax import (
     Arithmetic,
     Atom,
     Comparison,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from viewkeeper.algebra.build import fresh
 from viewkeeper.algebra.schema import TableSchema
-from viewkeeper.datalog.program import (
+from viewkeeper.datalog.syntax import (
     Arithmetic,
     Atom,
     Comparison,
@@ -26,8 +26,8 @@ from viewkeeper.datalog.program import (
     variables,
 )
 from viewkeeper.errors import InvalidDatalog, NotFound, UnknownTable
-from viewkeeper.maintenance.strata import path, strongly_connected
-from viewkeeper.sql.catalog import Catalog, did_you_mean
+from viewkeeper.maintenance.recursion.strata import path, strongly_connected
+from viewkeeper.sql.known_relations import Catalog, did_you_mean
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from viewkeeper.datalog.program import Position, fault
+from viewkeeper.datalog.syntax import Position, fault
 
 NUMBER, STRING, NAME, SYMBOL, END = "number", "string", "name", "symbol", "end"
 

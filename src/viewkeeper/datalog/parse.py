@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from viewkeeper.datalog.lex import END, NAME, NUMBER, STRING, SYMBOL, Token, tokens
-from viewkeeper.datalog.program import (
+from viewkeeper.datalog.syntax import (
     AggregateTerm,
     Argument,
     Arithmetic,

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from viewkeeper.algebra.build import union_all
 from viewkeeper.algebra.relations import Definition, Distinct, Fixpoint, Relation
 from viewkeeper.datalog.check import Signature, check, dependencies, signatures
-from viewkeeper.datalog.program import Program
+from viewkeeper.datalog.syntax import Program
 from viewkeeper.datalog.translate_rule import Translation, facts, translate_rule
 from viewkeeper.datalog.types import Types, infer
-from viewkeeper.maintenance.rules import plan
-from viewkeeper.maintenance.strata import is_recursive, stratum_numbers, strongly_connected
-from viewkeeper.sql.catalog import Catalog
+from viewkeeper.maintenance.recursion.rules import plan
+from viewkeeper.maintenance.recursion.strata import is_recursive, stratum_numbers, strongly_connected
+from viewkeeper.sql.known_relations import Catalog
 
 
 @dataclass(frozen=True)

@@ -35,9 +35,9 @@ from viewkeeper.algebra.relations import (
     Values,
 )
 from viewkeeper.algebra.schema import Column
-from viewkeeper.datalog import program as dl
+from viewkeeper.datalog import syntax as dl
 from viewkeeper.datalog.check import Signature, assigned
-from viewkeeper.datalog.program import (
+from viewkeeper.datalog.syntax import (
     Arithmetic,
     Atom,
     Comparison,
@@ -48,7 +48,7 @@ from viewkeeper.datalog.program import (
     Variable,
 )
 from viewkeeper.datalog.types import Types
-from viewkeeper.maintenance.rules import Rule, Test
+from viewkeeper.maintenance.recursion.rules import Rule, Test
 
 _OPERATORS: dict[str, type[exp.Binary]] = {
     "+": exp.Add,

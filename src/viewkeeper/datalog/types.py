@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from viewkeeper.datalog.check import Signature
-from viewkeeper.datalog.program import (
+from viewkeeper.datalog.syntax import (
     AggregateTerm,
     Arithmetic,
     Atom,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import assert_never
 
-from viewkeeper.datalog.program import (
+from viewkeeper.datalog.syntax import (
     AggregateTerm,
     Argument,
     Arithmetic,

@@ -15,9 +15,9 @@ from dataclasses import replace
 
 from viewkeeper.algebra.build import minus, projected
 from viewkeeper.algebra.relations import Aggregate, Relation
-from viewkeeper.delta.keys import mentioned
-from viewkeeper.delta.restrict import restrict_by
 from viewkeeper.delta.states import Input
+from viewkeeper.rewrite.keys import mentioned
+from viewkeeper.rewrite.restrict import restrict_by
 
 
 def delta_aggregate(rel: Aggregate, child: Input) -> Relation:

@@ -12,9 +12,9 @@ from dataclasses import replace
 
 from viewkeeper.algebra.build import minus, union_all
 from viewkeeper.algebra.relations import Difference, Intersection, Relation
-from viewkeeper.delta.keys import mentioned
-from viewkeeper.delta.restrict import restrict
 from viewkeeper.delta.states import Input
+from viewkeeper.rewrite.keys import mentioned
+from viewkeeper.rewrite.restrict import restrict
 
 
 def delta_set_operation(rel: Difference | Intersection, left: Input, right: Input) -> Relation:

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from viewkeeper.algebra.build import minus
 from viewkeeper.algebra.relations import Distinct, Relation
-from viewkeeper.delta.keys import mentioned
-from viewkeeper.delta.restrict import restrict
 from viewkeeper.delta.states import Input
+from viewkeeper.rewrite.keys import mentioned
+from viewkeeper.rewrite.restrict import restrict
 
 
 def delta_distinct(rel: Distinct, child: Input) -> Relation:

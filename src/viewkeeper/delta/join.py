@@ -17,8 +17,8 @@ from collections.abc import Sequence
 
 from viewkeeper.algebra.build import is_empty, restricted_to, union_all
 from viewkeeper.algebra.relations import Relation
-from viewkeeper.delta.join_block import JoinBlock
 from viewkeeper.delta.states import Input
+from viewkeeper.rewrite.join_block import JoinBlock
 
 
 def delta_inner_join(block: JoinBlock, inputs: tuple[Input, ...]) -> Relation:

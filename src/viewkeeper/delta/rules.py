@@ -43,15 +43,15 @@ from viewkeeper.delta.aggregate import delta_aggregate
 from viewkeeper.delta.difference import delta_set_operation
 from viewkeeper.delta.distinct import delta_distinct
 from viewkeeper.delta.fixpoint import refuse_fixpoint
-from viewkeeper.delta.fresh_keys import FreshKeys
 from viewkeeper.delta.join import delta_inner_join
-from viewkeeper.delta.join_block import join_block
 from viewkeeper.delta.linear import delta_linear, delta_scan
-from viewkeeper.delta.outer_join import as_inner_and_anti
 from viewkeeper.delta.semi_join import delta_semi_join
 from viewkeeper.delta.states import Input, old
-from viewkeeper.delta.whole_keys import delta_of_whole_keys
 from viewkeeper.delta.window import delta_top_k, delta_window
+from viewkeeper.rewrite.fresh_keys import FreshKeys
+from viewkeeper.rewrite.join_block import join_block
+from viewkeeper.rewrite.outer_join import as_inner_and_anti
+from viewkeeper.rewrite.whole_keys import delta_of_whole_keys
 
 
 @lru_cache(maxsize=4096)

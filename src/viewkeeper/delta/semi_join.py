@@ -21,13 +21,12 @@ from __future__ import annotations
 
 from viewkeeper.algebra.build import filtered, joined, minus, negated, restricted_to, union_all
 from viewkeeper.algebra.expressions import Scalar, columns_of, conjunction, conjuncts
-from viewkeeper.algebra.facts import column_type
 from viewkeeper.algebra.relations import Distinct, Join, JoinKind, Relation
 from viewkeeper.delta.distinct import delta_distinct
-from viewkeeper.delta.equalities import column_pairs
-from viewkeeper.delta.keys import mentioned
-from viewkeeper.delta.restrict import partners_of_left, partners_of_right
 from viewkeeper.delta.states import Input
+from viewkeeper.rewrite.equalities import equates_one_type
+from viewkeeper.rewrite.keys import mentioned
+from viewkeeper.rewrite.restrict import partners_of_left, partners_of_right
 
 
 def delta_semi_join(join: Join, left: Input, right: Input) -> Relation:
@@ -49,13 +48,6 @@ def _conditions_beside_keys(join: Join) -> list[Scalar] | None:
     own = [part for part in parts if columns_of(part) and columns_of(part) <= set(join.right.columns)]
     others = [part for part in parts if part not in own]
     return own if others and all(equates_one_type(join, part) for part in others) else None
-
-
-def equates_one_type(join: Join, part: Scalar) -> bool:
-    """Whether a condition says that columns of both sides are equal, which are of one type."""
-    pairs = column_pairs(part, join.left.columns, join.right.columns)
-    types = [(column_type(join.left, mine), column_type(join.right, theirs)) for mine, theirs in pairs]
-    return bool(types) and all(mine is not None and mine == theirs for mine, theirs in types)
 
 
 def _by_turned_keys(join: Join, left: Relation, right: Input, own: list[Scalar]) -> Relation:

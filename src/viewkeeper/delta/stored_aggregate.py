@@ -38,8 +38,8 @@ from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState
 from viewkeeper.delta.extremes import Extreme, is_lost
 from viewkeeper.delta.moments import Moments
 from viewkeeper.delta.parts import Kind, Part, when
-from viewkeeper.delta.restrict import restrict_by
 from viewkeeper.delta.summary_delta import full_state, lost, summary_columns
+from viewkeeper.rewrite.restrict import restrict_by
 
 
 def old_of(name: str) -> str:

@@ -20,8 +20,8 @@ from viewkeeper.algebra.expressions import Named, column
 from viewkeeper.algebra.relations import Aggregate, Filter, Project, Relation, Window
 from viewkeeper.algebra.walk import with_children
 from viewkeeper.delta.aggregate_state import aggregate_state
-from viewkeeper.delta.keys import mentioned, sources
-from viewkeeper.delta.restrict import restrict, restrict_by
+from viewkeeper.rewrite.keys import mentioned, sources
+from viewkeeper.rewrite.restrict import restrict, restrict_by
 
 _EXACT = (
     *(exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.RowNumber, exp.Ntile, exp.Lag, exp.Lead),

@@ -13,9 +13,9 @@ from dataclasses import replace
 
 from viewkeeper.algebra.build import minus
 from viewkeeper.algebra.relations import Relation, TopK, Window
-from viewkeeper.delta.keys import mentioned
-from viewkeeper.delta.restrict import restrict
 from viewkeeper.delta.states import Input
+from viewkeeper.rewrite.keys import mentioned
+from viewkeeper.rewrite.restrict import restrict
 
 
 def delta_window(rel: Window, child: Input) -> Relation:

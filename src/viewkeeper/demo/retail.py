@@ -75,12 +75,12 @@ def create_tables(wh: Warehouse) -> None:
 
 def load(wh: Warehouse, rows: int) -> None:
     """Fills the three tables in one transaction."""
-    from viewkeeper.spark import retail
+    from viewkeeper.spark import retail_rows
 
     with wh.transaction() as change:
-        change.insert("stores", retail.stores(wh.spark))
-        change.insert("items", retail.items(wh.spark))
-        change.insert("pos", retail.sales(wh.spark, 0, rows))
+        change.insert("stores", retail_rows.stores(wh.spark))
+        change.insert("items", retail_rows.items(wh.spark))
+        change.insert("pos", retail_rows.sales(wh.spark, 0, rows))
 
 
 def create_view(wh: Warehouse, name: str) -> None:
@@ -89,13 +89,13 @@ def create_view(wh: Warehouse, name: str) -> None:
 
 def apply_day(wh: Warehouse, rows: int) -> Day:
     """Sells and takes back for one day, in one transaction."""
-    from viewkeeper.spark import retail
+    from viewkeeper.spark import retail_rows
 
     day = day_for(rows)
     with wh.transaction() as change:
-        change.insert("pos", retail.sales_of_new_day(wh.spark, rows, day.sold_today))
-        change.insert("pos", retail.sales(wh.spark, rows + day.sold_today, day.sold_earlier))
-        change.delete("pos", retail.every_nth_sale(wh.spark, rows, day.taken_back))
+        change.insert("pos", retail_rows.sales_of_new_day(wh.spark, rows, day.sold_today))
+        change.insert("pos", retail_rows.sales(wh.spark, rows + day.sold_today, day.sold_earlier))
+        change.delete("pos", retail_rows.every_nth_sale(wh.spark, rows, day.taken_back))
     return day
 
 

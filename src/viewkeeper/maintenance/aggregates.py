@@ -23,12 +23,12 @@ from viewkeeper.algebra.expressions import Named, Scalar, column, equal, literal
 from viewkeeper.algebra.facts import is_linear
 from viewkeeper.algebra.relations import JoinKind, Reference, Relation, Scan, State
 from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState
-from viewkeeper.delta.keys import mentioned
-from viewkeeper.delta.restrict import restrict_by
 from viewkeeper.delta.stored_aggregate import is_undetermined, met, met_columns, new_state, old_of
 from viewkeeper.delta.summary_delta import full_state, summary_columns
 from viewkeeper.maintenance.steps import AppendLayer, Compute, Step, beside, flag
 from viewkeeper.maintenance.strategy import Batch, Stratum, bound
+from viewkeeper.rewrite.keys import mentioned
+from viewkeeper.rewrite.restrict import restrict_by
 
 RECOMPUTE = "groups to recompute"
 LOST = "__is_lost"

@@ -17,6 +17,7 @@ from viewkeeper.algebra.build import bound_columns, minus, named_like, union_all
 from viewkeeper.algebra.counts import plain, weighted
 from viewkeeper.algebra.expressions import Scalar, columns_of, rename_columns
 from viewkeeper.algebra.facts import is_linear
+from viewkeeper.algebra.merge.net_effect import net_effect
 from viewkeeper.algebra.relations import (
     Consolidate,
     Filter,
@@ -28,23 +29,22 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.walk import base_tables, nodes, rewrite
 from viewkeeper.delta.aggregate_state import AggregateState
-from viewkeeper.delta.fresh_keys import FreshKeys, answered_by_changes
 from viewkeeper.delta.minimal import minimal
 from viewkeeper.delta.rules import delta
 from viewkeeper.delta.states import old
 from viewkeeper.delta.stored_answer import stored_answer
 from viewkeeper.delta.summary_delta import summary_delta
-from viewkeeper.delta.whole_keys import delta_of_whole_keys, key_column
 from viewkeeper.maintenance.aggregates import append_summary, must_look
-from viewkeeper.maintenance.join_order import small_first
 from viewkeeper.maintenance.looked_at_once import looked_at_once
-from viewkeeper.maintenance.recursive_strata import maintain_fixpoint
+from viewkeeper.maintenance.recursion.stored_strata import maintain_fixpoint
+from viewkeeper.maintenance.recursion.unfold import branches, union_branches
 from viewkeeper.maintenance.steps import AppendLayer, Compute, Script, Step, delta_name
 from viewkeeper.maintenance.strategy import Batch, ByDeltaRules, Reached, Stratum, View, bound
 from viewkeeper.maintenance.top_k import buffered, maintain_buffer
-from viewkeeper.maintenance.unfold import branches, union_branches
 from viewkeeper.report import Reason
-from viewkeeper.storage.changes import net_effect
+from viewkeeper.rewrite.fresh_keys import FreshKeys, answered_by_changes
+from viewkeeper.rewrite.join_order import small_first
+from viewkeeper.rewrite.whole_keys import delta_of_whole_keys, key_column
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ With 1 the summary-delta of a group, 2 its stored row, and f of quass96 Table 1:
             →   Δ        f(2, 1)               where it looks different, and is left
 
 These are Figures 3 and 5 from one evaluation of their common subexpression. Each group is once in the layer
-and at most twice in the change; the number of the part stands beside them (`maintenance/parts.py`). The new
-state replaces the old one, so that whoever reads the aggregate next looks at main once and adds nothing up.
-Where most groups change, and they are few, all are written, by a full join in place of ⟕.
+and at most twice in the change; the number of the part stands beside them (`numbered_parts.py`).
+The new state replaces the old one, so that whoever reads the aggregate next looks at main once and adds
+nothing up. Where most groups change, and they are few, all are written, by a full join in place of ⟕.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from viewkeeper.algebra.expressions import (
     same,
     same_or_both_null,
 )
+from viewkeeper.algebra.merge.layers import typed
 from viewkeeper.algebra.relations import JoinKind, Lateral, Reference, Relation
 from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState
 from viewkeeper.delta.stored_aggregate import new_of, old_of
 from viewkeeper.maintenance.aggregates import most_change, refreshed_groups, stored_beside
-from viewkeeper.maintenance.parts import PART, part
+from viewkeeper.maintenance.numbered_parts import PART, part
 from viewkeeper.maintenance.steps import AppendLayer, Compute, Step, delta_name
 from viewkeeper.maintenance.strategy import Batch, Stratum
-from viewkeeper.storage.layers import typed
 
 LAYER, CHANGE = 0, 1
 

@@ -21,6 +21,8 @@ from sqlglot import exp
 from viewkeeper.algebra.build import bound_columns, fresh, projected
 from viewkeeper.algebra.canonical import canonical
 from viewkeeper.algebra.expressions import Named, Scalar, column, literal, replace_columns, same
+from viewkeeper.algebra.merge.layers import parsed_expression
+from viewkeeper.algebra.merge.spec import MergeSpec, Operator
 from viewkeeper.algebra.prune import pruned
 from viewkeeper.algebra.relations import (
     Aggregate,
@@ -37,18 +39,16 @@ from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState, aggregat
 from viewkeeper.delta.parts import Kind, when
 from viewkeeper.delta.stored_answer import inside_core, is_computed_anew, stored_answer
 from viewkeeper.delta.summary_delta import full_state
-from viewkeeper.maintenance.needed_groups import with_needed_groups
-from viewkeeper.maintenance.recursive_strata import (
+from viewkeeper.maintenance.recursion.stored_strata import (
     fixpoint_shown,
     is_storable,
     recursive_strata,
 )
-from viewkeeper.maintenance.stored_keys import keys_worth_storing, met_by_keys
 from viewkeeper.maintenance.strategy import Stratum
 from viewkeeper.maintenance.top_k import buffer_of
+from viewkeeper.rewrite.needed_groups import with_needed_groups
+from viewkeeper.rewrite.stored_keys import keys_worth_storing, met_by_keys
 from viewkeeper.sql.render import render_expression
-from viewkeeper.storage.layers import parsed_expression
-from viewkeeper.storage.relation import MergeSpec, Operator
 
 _OPERATORS = {Kind.MIN: Operator.MIN, Kind.MAX: Operator.MAX}
 

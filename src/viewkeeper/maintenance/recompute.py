@@ -8,7 +8,7 @@ from viewkeeper.algebra.relations import Reference, Relation
 from viewkeeper.delta.aggregate_state import AggregateState
 from viewkeeper.delta.summary_delta import group_totals, with_holders
 from viewkeeper.maintenance.program import stored_query, with_visible
-from viewkeeper.maintenance.recursive_strata import evaluate_fixpoint
+from viewkeeper.maintenance.recursion.stored_strata import evaluate_fixpoint
 from viewkeeper.maintenance.steps import Compute, ReplaceMain, Script, Step
 from viewkeeper.maintenance.strategy import Batch, Stratum, View
 from viewkeeper.maintenance.top_k import buffered

@@ -12,20 +12,20 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from viewkeeper.algebra.expressions import Scalar
+from viewkeeper.algebra.merge.spec import MergeSpec
 from viewkeeper.algebra.relations import Fixpoint, Relation, Scan
 from viewkeeper.algebra.schema import Column
 from viewkeeper.algebra.walk import base_tables, rewrite
 from viewkeeper.delta.aggregate_state import AggregateState
-from viewkeeper.delta.fresh_keys import FreshKeys
-from viewkeeper.maintenance.evaluator import ITERATION_LIMIT
 from viewkeeper.maintenance.id_diffs import Definition
 from viewkeeper.maintenance.id_diffs import Refusal as NoIds
 from viewkeeper.maintenance.lattice.cube_view import Refusal as NoCube
 from viewkeeper.maintenance.lattice.summary import GroupingSets, Summary
+from viewkeeper.maintenance.recursion.port import ITERATION_LIMIT
 from viewkeeper.maintenance.steps import Script, delta_name
 from viewkeeper.maintenance.top_k import Buffer
 from viewkeeper.report import Reason
-from viewkeeper.storage.relation import MergeSpec
+from viewkeeper.rewrite.fresh_keys import FreshKeys
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any
 from viewkeeper.algebra.relations import Aggregate, Filter, Project, Relation
 from viewkeeper.algebra.walk import base_tables
 from viewkeeper.maintenance.id_diffs.script import Apply
-from viewkeeper.maintenance.parts import part_of
+from viewkeeper.maintenance.numbered_parts import part_of
 from viewkeeper.maintenance.steps import (
     AppendLayer,
     ApplyDiffs,

@@ -8,14 +8,14 @@ from viewkeeper.algebra.build import is_empty
 from viewkeeper.algebra.counts import consolidated, is_counted, plain, weighted
 from viewkeeper.algebra.relations import Fixpoint, Relation
 from viewkeeper.delta.rules import delta
-from viewkeeper.maintenance.changes import Changes
-from viewkeeper.maintenance.dred import loops
-from viewkeeper.maintenance.evaluator import Derivation
-from viewkeeper.maintenance.levels import recursion
-from viewkeeper.maintenance.recursive_strata import stored_rows
-from viewkeeper.maintenance.seminaive import Loop, World, first_evaluation
+from viewkeeper.maintenance.dred.algorithm import loops
+from viewkeeper.maintenance.dred.changed_subgoals import Changes
+from viewkeeper.maintenance.recursion.levels import recursion
+from viewkeeper.maintenance.recursion.port import Derivation
+from viewkeeper.maintenance.recursion.seminaive import Loop, World, first_evaluation
+from viewkeeper.maintenance.recursion.stored_strata import stored_rows
+from viewkeeper.maintenance.recursion.strata import strata
 from viewkeeper.maintenance.steps import EvaluateFixpoint, MaintainFixpoint
-from viewkeeper.maintenance.strata import strata
 from viewkeeper.maintenance.strategy import bound
 
 Phase = tuple[str, Mapping[str, Relation]]

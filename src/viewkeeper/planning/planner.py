@@ -8,13 +8,13 @@ from functools import cache, reduce
 
 from viewkeeper.errors import CannotMaintain, InvalidOption
 from viewkeeper.maintenance.counting import Counting, maintained
-from viewkeeper.maintenance.cubes import NOT_A_CUBE, SummaryDelta
+from viewkeeper.maintenance.dred.strategy import NOT_RECURSIVE, Dred
 from viewkeeper.maintenance.id_diffs import Definition
 from viewkeeper.maintenance.id_diffs.strategy import TUPLE_DIFFS, IdDiffs
 from viewkeeper.maintenance.recompute import Recompute
-from viewkeeper.maintenance.recursive import NOT_RECURSIVE, Dred
 from viewkeeper.maintenance.steps import Script
 from viewkeeper.maintenance.strategy import Batch, Strategy, View
+from viewkeeper.maintenance.summary_delta.strategy import NOT_A_CUBE, SummaryDelta
 from viewkeeper.planning.calibration import Calibration
 from viewkeeper.planning.cost import Estimate, estimate
 from viewkeeper.report import Reason

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from viewkeeper.algebra.schema import Column
-from viewkeeper.catalog import ViewDefinition
-from viewkeeper.draft import Draft
+from viewkeeper.catalog.catalog import ViewDefinition
 from viewkeeper.maintenance.strategy import Batch, Stored, TableChange
 from viewkeeper.refresh.state import RefreshState
 from viewkeeper.refresh.task import Task
 from viewkeeper.storage.commits import Entry, WarehouseLog
+from viewkeeper.storage.draft import Draft
 from viewkeeper.storage.relation import Layer, RelationState, layers_between
 from viewkeeper.views import compiled
 

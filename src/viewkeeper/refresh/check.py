@@ -13,17 +13,17 @@ from dataclasses import dataclass, replace
 from zlib import crc32
 
 from viewkeeper.algebra.inner_names import shown
-from viewkeeper.catalog import ViewDefinition
-from viewkeeper.draft import Draft
+from viewkeeper.catalog.catalog import ViewDefinition
 from viewkeeper.errors import CheckFailed
+from viewkeeper.inspect.repro import write_repro
+from viewkeeper.inspect.verification import Verification, judged, left_open, rows_read
 from viewkeeper.refresh.state import RefreshState
 from viewkeeper.refresh.task import Task
 from viewkeeper.report import Checked
-from viewkeeper.repro import write_repro
 from viewkeeper.spark.sample import bucket, can_be_hashed
 from viewkeeper.spark.session import DataFrame
 from viewkeeper.sql.output_keys import key_places
-from viewkeeper.verification import Verification, judged, left_open, rows_read
+from viewkeeper.storage.draft import Draft
 from viewkeeper.views import CHECK, as_written, checked_share
 from viewkeeper.workspace import Workspace
 

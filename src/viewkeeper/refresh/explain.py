@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from viewkeeper.algebra.inner_names import shown
-from viewkeeper.catalog import Catalog, ViewDefinition
-from viewkeeper.definitions import view_named
-from viewkeeper.draft import Draft
-from viewkeeper.inspection import history
+from viewkeeper.catalog.catalog import Catalog, ViewDefinition
+from viewkeeper.ddl.definitions import view_named
+from viewkeeper.inspect.status import history
+from viewkeeper.inspect.verification import one_of_several
 from viewkeeper.maintenance.strategy import Batch, TableChange
-from viewkeeper.planning.explain import Explanation, explanation, unbound
+from viewkeeper.planning.explanation import Explanation, explanation, unbound
 from viewkeeper.refresh.batches import batches, last_details, stored_of
 from viewkeeper.refresh.choose import choose
 from viewkeeper.refresh.lattice import lattice
@@ -23,7 +23,7 @@ from viewkeeper.refresh.state import RefreshState, Request, Stage, through
 from viewkeeper.refresh.take_over import take_over
 from viewkeeper.refresh.task import Task
 from viewkeeper.refresh.together import by_settings, families
-from viewkeeper.verification import one_of_several
+from viewkeeper.storage.draft import Draft
 from viewkeeper.views import as_written, compiled, over_base_tables
 from viewkeeper.workspace import Workspace
 

@@ -1,4 +1,4 @@
-"""Which keys came or went whole in a batch, as the changes themselves tell (`delta/fresh_keys.py`)."""
+"""Which keys came or went whole in a batch, as the changes themselves tell (`rewrite/fresh_keys.py`)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from viewkeeper.algebra.schema import COUNT, Column, TableSchema
-from viewkeeper.catalog import Catalog
-from viewkeeper.delta.fresh_keys import FreshKeys
-from viewkeeper.draft import Draft
+from viewkeeper.catalog.catalog import Catalog
 from viewkeeper.maintenance.strategy import TableChange
 from viewkeeper.refresh.state import RefreshState
 from viewkeeper.refresh.task import Task
+from viewkeeper.rewrite.fresh_keys import FreshKeys
 from viewkeeper.spark.engine import Engine
+from viewkeeper.storage.draft import Draft
 from viewkeeper.storage.overlay import has_plain_equality
 from viewkeeper.storage.relation import RelationState, layers_between
 

@@ -12,21 +12,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from math import ceil
 
-from viewkeeper.draft import Draft
-from viewkeeper.lattices import keeps_promises, sizes, summaries
-from viewkeeper.maintenance.cubes import SummaryDelta
+from viewkeeper.ddl.redefinition import is_outdated
+from viewkeeper.inspect.lattices import keeps_promises, sizes, summaries
 from viewkeeper.maintenance.lattice.build import Lattice
 from viewkeeper.maintenance.lattice.build import lattice as lattice_of
-from viewkeeper.maintenance.lattice.choose import Statistics, choose_for_deltas, choose_for_views
 from viewkeeper.maintenance.lattice.derives import Edge
+from viewkeeper.maintenance.lattice.parents import Statistics, choose_for_deltas, choose_for_views
 from viewkeeper.maintenance.lattice.summary import Summary
 from viewkeeper.maintenance.summary_delta.prepare import Batch as Changes
-from viewkeeper.redefinition import is_outdated
+from viewkeeper.maintenance.summary_delta.strategy import SummaryDelta
 from viewkeeper.refresh.batches import changes_of
 from viewkeeper.refresh.derivations import Derivations
 from viewkeeper.refresh.passes import planned_passes
 from viewkeeper.refresh.state import RefreshState
 from viewkeeper.refresh.task import Task
+from viewkeeper.storage.draft import Draft
 
 DELTA_SIZE = "summary_delta"
 """In the report on a view: how many rows its summary-delta had, for how many changes."""

@@ -1,7 +1,7 @@
 """The life of a refresh: which views it is about, what each goes through, how that is done, and what is told.
 
 Works on a draft that nobody sees before it is published. Where another writer publishes first, all of it is
-done again (`publish.py`).
+done again (`storage/publish.py`).
 """
 
 from __future__ import annotations
@@ -11,11 +11,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import count
 
-from viewkeeper.catalog import ViewDefinition
-from viewkeeper.draft import Draft
+from viewkeeper.catalog.catalog import ViewDefinition
+from viewkeeper.ddl.redefinition import without_plan
 from viewkeeper.errors import WrongType
-from viewkeeper.publish import publish
-from viewkeeper.redefinition import without_plan
 from viewkeeper.refresh.batches import batches
 from viewkeeper.refresh.check import check
 from viewkeeper.refresh.choose import choose
@@ -35,6 +33,8 @@ from viewkeeper.refresh.task import Task
 from viewkeeper.refresh.together import by_settings, families, side_by_side
 from viewkeeper.report import Report, in_users_names
 from viewkeeper.storage.commits import Entry
+from viewkeeper.storage.draft import Draft
+from viewkeeper.storage.publish import publish
 from viewkeeper.views import is_beyond_spark
 from viewkeeper.workspace import Workspace
 

@@ -11,10 +11,9 @@ from dataclasses import asdict, dataclass, replace
 from statistics import median
 from typing import Any
 
-from viewkeeper.catalog import ViewDefinition
-from viewkeeper.definitions import view_named
-from viewkeeper.draft import Draft
-from viewkeeper.inspection import history
+from viewkeeper.catalog.catalog import ViewDefinition
+from viewkeeper.ddl.definitions import view_named
+from viewkeeper.inspect.status import history
 from viewkeeper.planning.cost import Estimate
 from viewkeeper.planning.planner import Alternative
 from viewkeeper.refresh.batches import batches, changes_of
@@ -25,6 +24,7 @@ from viewkeeper.refresh.run import execution_of
 from viewkeeper.refresh.state import RefreshState, Request, Stage, through
 from viewkeeper.refresh.task import Task
 from viewkeeper.storage.commits import Entry
+from viewkeeper.storage.draft import Draft
 from viewkeeper.workspace import Workspace
 
 

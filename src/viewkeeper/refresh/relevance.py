@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from viewkeeper.algebra.expressions import Scalar, conjuncts, or_
 from viewkeeper.algebra.walk import base_tables
-from viewkeeper.maintenance.irrelevant_updates import Relevance, explained_relevance
+from viewkeeper.maintenance.relevance.irrelevant_updates import Relevance, explained_relevance
 from viewkeeper.maintenance.strategy import View
 from viewkeeper.refresh.choose import was_maintained
 from viewkeeper.refresh.state import RefreshState

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from viewkeeper.ddl.redefinition import is_outdated, renewed
 from viewkeeper.errors import CannotMaintain
-from viewkeeper.redefinition import is_outdated, renewed
 from viewkeeper.refresh.state import RefreshState
 from viewkeeper.report import Reason
 

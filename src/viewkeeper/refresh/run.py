@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from viewkeeper.maintenance.cubes import SummaryDelta
+from viewkeeper.maintenance.summary_delta.strategy import SummaryDelta
 from viewkeeper.planning.planner import RECOMPUTE, Alternative, Choice
 from viewkeeper.refresh.choose import LEARNED, learned
 from viewkeeper.refresh.lattice import DELTA_SIZE

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from viewkeeper.catalog import Catalog, ViewDefinition
-from viewkeeper.draft import Draft
+from viewkeeper.catalog.catalog import Catalog, ViewDefinition
 from viewkeeper.refresh.batches import changes_of
 from viewkeeper.refresh.state import RefreshState
 from viewkeeper.storage.commits import Entry, WarehouseLog
+from viewkeeper.storage.draft import Draft
 
 
 def stale(state: RefreshState) -> RefreshState:

@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from viewkeeper.catalog import ViewDefinition
-from viewkeeper.draft import Draft
+from viewkeeper.catalog.catalog import ViewDefinition
 from viewkeeper.refresh.derivations import Derivations
 from viewkeeper.refresh.task import Task
 from viewkeeper.report import ViewReport
 from viewkeeper.spark.shared_results import SharedResults
+from viewkeeper.storage.draft import Draft
 from viewkeeper.workspace import Workspace
 
 

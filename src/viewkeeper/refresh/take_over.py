@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from viewkeeper.draft import propagated_name
 from viewkeeper.refresh.state import RefreshState
+from viewkeeper.storage.draft import propagated_name
 from viewkeeper.storage.relation import RelationState
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from viewkeeper.catalog import ViewDefinition
+from viewkeeper.catalog.catalog import ViewDefinition
 from viewkeeper.maintenance.lattice.summary import Summary
 from viewkeeper.maintenance.steps import Script
 from viewkeeper.maintenance.strategy import Batch, View

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import TypeVar
 
-from viewkeeper.catalog import ViewDefinition
+from viewkeeper.catalog.catalog import ViewDefinition
 from viewkeeper.side_by_side import workers
 
 SIDE_BY_SIDE = 4

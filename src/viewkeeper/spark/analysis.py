@@ -11,20 +11,20 @@ from viewkeeper.algebra.inner_names import inner_column
 from viewkeeper.algebra.relations import Aggregate, Fixpoint, Project, Reference, Relation
 from viewkeeper.algebra.schema import Column
 from viewkeeper.algebra.walk import nodes, scans
+from viewkeeper.catalog.names import shown_columns
 from viewkeeper.delta.aggregate_state import aggregate_state
-from viewkeeper.draft import Draft
 from viewkeeper.errors import InvalidSQL
-from viewkeeper.maintenance.levels import LEVEL
 from viewkeeper.maintenance.recompute import stored_plan
-from viewkeeper.maintenance.seminaive import unrolled
+from viewkeeper.maintenance.recursion.levels import LEVEL
+from viewkeeper.maintenance.recursion.seminaive import unrolled
 from viewkeeper.maintenance.strategy import Stratum, View
 from viewkeeper.maintenance.typed_calls import Types, types_of
-from viewkeeper.names import shown_columns
 from viewkeeper.spark.declared import as_declared
 from viewkeeper.spark.engine import Engine, columns_of, slot
 from viewkeeper.sql.render import state_name
 from viewkeeper.sql.splice import spliced, tables_read
 from viewkeeper.storage.column_types import is_held
+from viewkeeper.storage.draft import Draft
 from viewkeeper.storage.relation import RelationState
 
 

@@ -22,9 +22,9 @@ from viewkeeper.algebra.counts import consolidated, plain, weighted
 from viewkeeper.algebra.relations import Distinct, Reference, Relation, Scan
 from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.algebra.walk import rewrite, scans
-from viewkeeper.maintenance.changes import SetDelta
-from viewkeeper.maintenance.evaluator import Derivation, absent, before_absence, present
-from viewkeeper.maintenance.strata import references
+from viewkeeper.maintenance.dred.changed_subgoals import SetDelta
+from viewkeeper.maintenance.recursion.port import Derivation, absent, before_absence, present
+from viewkeeper.maintenance.recursion.strata import references
 from viewkeeper.spark.arrow import driver_type, empty_table
 from viewkeeper.spark.engine import RESULTS, Engine, columns_of
 from viewkeeper.spark.few_rows import rows_of

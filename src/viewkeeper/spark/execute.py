@@ -12,11 +12,11 @@ from pyspark.sql import functions as F
 
 from viewkeeper.algebra.build import is_empty
 from viewkeeper.algebra.inner_names import inner_column
+from viewkeeper.algebra.merge.spec import IdDiff
 from viewkeeper.algebra.relations import Form, Reference, Relation, Scan, State
 from viewkeeper.algebra.schema import Column
 from viewkeeper.algebra.walk import rewrite, scans
-from viewkeeper.draft import Draft
-from viewkeeper.maintenance.parts import part_of
+from viewkeeper.maintenance.numbered_parts import part_of
 from viewkeeper.maintenance.steps import (
     BESIDE,
     AppendLayer,
@@ -35,16 +35,17 @@ from viewkeeper.planning.physical import Input, Physical
 from viewkeeper.planning.physical.plan import Leaf
 from viewkeeper.spark.arrow import has_plain_types
 from viewkeeper.spark.engine import RESULTS, Engine, columns_of, counted, slot
-from viewkeeper.spark.fixpoint import run_evaluation, run_maintenance
 from viewkeeper.spark.held import Held, Result
 from viewkeeper.spark.id_diffs import run_diffs, take_log
 from viewkeeper.spark.known_inputs import Inputs, opened
 from viewkeeper.spark.layer_frames import Place, cast_to, layer_columns, place
 from viewkeeper.spark.read import Read, Reader, Source, for_users
+from viewkeeper.spark.recursion import run_evaluation, run_maintenance
 from viewkeeper.sql.render import relation_name, state_name
 from viewkeeper.sql.splice import spliced, tables_read
 from viewkeeper.storage.delta_log import commit_main, main_files
-from viewkeeper.storage.relation import DataFile, IdDiff, Layer, RelationState, layers_between
+from viewkeeper.storage.draft import Draft
+from viewkeeper.storage.relation import DataFile, Layer, RelationState, layers_between
 
 
 def _silent(line: str) -> None:

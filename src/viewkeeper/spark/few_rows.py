@@ -33,10 +33,10 @@ from viewkeeper.algebra.relations import (
     UnionAll,
 )
 from viewkeeper.algebra.walk import children
-from viewkeeper.delta.equalities import Equality, column_equalities
 from viewkeeper.limits import LIMITS, Limits
 from viewkeeper.planning.physical.in_lists import with_known_keys
 from viewkeeper.planning.physical.keys import TYPES, Keys
+from viewkeeper.rewrite.equalities import Equality, column_equalities
 from viewkeeper.spark.arrow import spark_type
 from viewkeeper.spark.few_groups import grouped, has_plain_groups
 from viewkeeper.spark.scalars import holds

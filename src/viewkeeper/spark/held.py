@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from viewkeeper.algebra.schema import Column
-from viewkeeper.maintenance.parts import PART, PartOf
+from viewkeeper.maintenance.numbered_parts import PART, PartOf
 from viewkeeper.spark.layer_frames import Place, placed_rows
 
 

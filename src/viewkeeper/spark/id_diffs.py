@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from viewkeeper.algebra.common_subplans import shared
 from viewkeeper.algebra.expressions import columns_of
+from viewkeeper.algebra.merge.layers import SEQUENCE
+from viewkeeper.algebra.merge.spec import DiffKind, IdDiff
 from viewkeeper.algebra.relations import Project, Reference, Relation, Scan, State
 from viewkeeper.algebra.schema import COUNT
 from viewkeeper.algebra.walk import children, rewrite, scans
-from viewkeeper.delta.share import shared
 from viewkeeper.maintenance import steps as planned
 from viewkeeper.maintenance.id_diffs.inline import inlined
 from viewkeeper.maintenance.id_diffs.schemas import BaseTable, base_tables
 from viewkeeper.maintenance.id_diffs.script import Apply, Compute, computations
 from viewkeeper.maintenance.id_diffs.strategy import hidden, hidden_name
-from viewkeeper.maintenance.strata import references
+from viewkeeper.maintenance.recursion.strata import references
 from viewkeeper.side_by_side import workers
 from viewkeeper.spark.engine import RESULTS
 from viewkeeper.spark.engine import columns_of as columns_of_frame
@@ -30,9 +32,7 @@ from viewkeeper.spark.layer_frames import cast_to, place
 from viewkeeper.spark.on_driver import few_changes, flags_in, log_of, picked, put_together
 from viewkeeper.spark.read import Source
 from viewkeeper.sql.render import state_name
-from viewkeeper.storage.id_layers import diff_schema
-from viewkeeper.storage.layers import SEQUENCE
-from viewkeeper.storage.relation import DataFile, DiffKind, IdDiff, RelationState
+from viewkeeper.storage.relation import DataFile, RelationState, diff_schema
 
 if TYPE_CHECKING:
     from viewkeeper.spark.execute import Execution

@@ -15,8 +15,8 @@ from pyspark.sql import functions as F
 
 from viewkeeper.algebra.inner_names import shown
 from viewkeeper.algebra.schema import Column
+from viewkeeper.catalog.names import shown_columns
 from viewkeeper.errors import InvalidChange, MissingFile, WrongType
-from viewkeeper.names import shown_columns
 from viewkeeper.spark.arrow import arrow_table
 from viewkeeper.spark.char_types import fitted_text, fitted_value
 from viewkeeper.spark.engine import columns_of, ddl, empty_frame, quoted

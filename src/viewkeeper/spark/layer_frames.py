@@ -8,8 +8,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from viewkeeper.algebra.merge.layers import REPLACES, SEQUENCE
 from viewkeeper.algebra.schema import COUNT, Column
-from viewkeeper.storage.layers import REPLACES, SEQUENCE
 from viewkeeper.storage.relation import RelationState
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from viewkeeper.algebra.inner_names import inner_column
 from viewkeeper.algebra.schema import Column, TableSchema
-from viewkeeper.catalog import Catalog
-from viewkeeper.draft import Draft
+from viewkeeper.catalog.catalog import Catalog
 from viewkeeper.errors import UnknownColumn
 from viewkeeper.spark.engine import Engine, columns_of
 from viewkeeper.spark.inputs import fitted, to_frame
-from viewkeeper.spark.relations import folder_for, new_relation, ordered
 from viewkeeper.spark.stage import check_loaded
+from viewkeeper.spark.stored_relations import folder_for, new_relation, ordered
+from viewkeeper.storage.draft import Draft
 from viewkeeper.storage.relation import RelationState
 
 

@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from viewkeeper.catalog import Settings
+from viewkeeper.catalog.catalog import Settings
 from viewkeeper.spark.session import ENGINE_SETTINGS, current, restore
 
 MEANT = (

@@ -12,17 +12,18 @@ from pyspark.sql import DataFrame
 from viewkeeper.algebra.build import matching, restricted_to
 from viewkeeper.algebra.counts import consolidated, weighted
 from viewkeeper.algebra.inner_names import shown
+from viewkeeper.algebra.merge import layers as merge
+from viewkeeper.algebra.merge.id_layers import DiffRows, identified, touched
+from viewkeeper.algebra.merge.spec import DiffKind, MergeSpec
 from viewkeeper.algebra.relations import Distinct, Form, Negate, Reference, Relation, State, UnionAll
 from viewkeeper.algebra.schema import COUNT, Column, is_hidden
 from viewkeeper.spark.declared import as_declared, with_char_types
 from viewkeeper.spark.engine import Engine, counted
 from viewkeeper.spark.maps import comparable, entry_columns, map_columns, restored
-from viewkeeper.storage import layers as merge
 from viewkeeper.storage.delta_log import main_files
 from viewkeeper.storage.footers import overlaps
-from viewkeeper.storage.id_layers import DiffRows, by_schema, diff_schema, identified, touched
 from viewkeeper.storage.overflow import far_moved
-from viewkeeper.storage.relation import DataFile, DiffKind, Layer, MergeSpec, RelationState
+from viewkeeper.storage.relation import DataFile, Layer, RelationState, by_schema, diff_schema
 
 Ranges = Mapping[str, tuple[Any, Any]]
 

@@ -21,18 +21,18 @@ from viewkeeper import errors
 from viewkeeper.algebra.build import union_all
 from viewkeeper.algebra.counts import weighted
 from viewkeeper.algebra.inner_names import inner_column, shown
+from viewkeeper.algebra.merge import net_effect as rules
 from viewkeeper.algebra.relations import Reference, Relation
 from viewkeeper.algebra.schema import COUNT, TableSchema
 from viewkeeper.algebra.zeros import float_columns
-from viewkeeper.catalog import Catalog
+from viewkeeper.catalog.catalog import Catalog
 from viewkeeper.changes import Change
-from viewkeeper.draft import Draft
 from viewkeeper.spark.engine import Engine
 from viewkeeper.spark.inputs import fitted, listed_rows, to_frame
 from viewkeeper.spark.maps import comparable, entry_columns, restored
 from viewkeeper.spark.read import Reader
 from viewkeeper.spark.signed_rows import are_unequal, net_of, signed
-from viewkeeper.storage import changes as rules
+from viewkeeper.storage.draft import Draft
 from viewkeeper.storage.relation import DataFile, RelationState
 
 _ERRORS: dict[str, tuple[type[errors.InvalidChange], str]] = {

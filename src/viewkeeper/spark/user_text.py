@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 
 from viewkeeper.algebra.schema import Column
-from viewkeeper.catalog import ViewDefinition
+from viewkeeper.catalog.catalog import ViewDefinition
 from viewkeeper.datalog.as_sql import rules_query
 from viewkeeper.datalog.parse import parse_program
 from viewkeeper.spark.engine import Engine, slot

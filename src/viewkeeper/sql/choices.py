@@ -19,9 +19,9 @@ import sqlglot
 from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
 
-from viewkeeper.sql.aggregates import call_name, unwrapped
+from viewkeeper.sql.aggregate_calls import call_name, unwrapped
 from viewkeeper.sql.dialect import ViewkeeperSpark
-from viewkeeper.sql.limits import ordinal
+from viewkeeper.sql.order_and_limit import ordinal
 from viewkeeper.sql.with_text import tokens
 
 _ANY_VALUE = (exp.First, exp.Last, exp.FirstValue, exp.LastValue, exp.AnyValue, exp.ArgMax, exp.ArgMin)

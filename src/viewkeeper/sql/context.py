@@ -11,7 +11,7 @@ from viewkeeper.algebra.expressions import Scalar
 from viewkeeper.algebra.inner_names import shown
 from viewkeeper.algebra.relations import Bound, Relation, Scan
 from viewkeeper.algebra.schema import HIDDEN_PREFIX, TableSchema
-from viewkeeper.sql.catalog import Catalog
+from viewkeeper.sql.known_relations import Catalog
 from viewkeeper.sql.scope import Field, Scope
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from viewkeeper.algebra.expressions import Scalar
 from viewkeeper.algebra.relations import Lateral, Values
-from viewkeeper.sql.aggregates import call_name
+from viewkeeper.sql.aggregate_calls import call_name
 from viewkeeper.sql.context import Answer, Context
 from viewkeeper.sql.scope import Untranslatable
 

@@ -17,7 +17,7 @@ from viewkeeper.algebra.build import projected
 from viewkeeper.algebra.expressions import Named, Scalar, column, null_safe_match, same
 from viewkeeper.algebra.relations import Aggregate, Join, JoinKind, Relation, UnionAll
 from viewkeeper.errors import InvalidSQL
-from viewkeeper.sql.aggregates import (
+from viewkeeper.sql.aggregate_calls import (
     call_name,
     depends_on_order,
     in_a_fixed_order,
@@ -27,7 +27,7 @@ from viewkeeper.sql.aggregates import (
     unwrapped,
 )
 from viewkeeper.sql.block import Block, Domain, enter
-from viewkeeper.sql.limits import ordinal
+from viewkeeper.sql.order_and_limit import ordinal
 from viewkeeper.sql.resolve import Resolver, outside_subqueries
 from viewkeeper.sql.scope import Field, Untranslatable
 from viewkeeper.sql.subqueries import attach, attach_deferred

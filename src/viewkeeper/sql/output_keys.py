@@ -11,7 +11,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from viewkeeper.sql.aggregates import is_aggregate_call
+from viewkeeper.sql.aggregate_calls import is_aggregate_call
 from viewkeeper.sql.dialect import ViewkeeperSpark
 
 

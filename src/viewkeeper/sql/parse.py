@@ -24,14 +24,14 @@ from viewkeeper.algebra.expressions import Named, Scalar, column, replace_column
 from viewkeeper.algebra.inner_names import inner_column
 from viewkeeper.algebra.relations import MalformedPlan, Project, Relation
 from viewkeeper.errors import AmbiguousColumn, InvalidSQL, NotDeterministic, UnknownColumn
-from viewkeeper.sql.aggregates import call_name, is_chance, is_clock_literal
-from viewkeeper.sql.canonical import canonical
-from viewkeeper.sql.catalog import Catalog
+from viewkeeper.sql.aggregate_calls import call_name, is_chance, is_clock_literal
 from viewkeeper.sql.char_padding import padded
 from viewkeeper.sql.context import Answer, Context
 from viewkeeper.sql.dialect import ViewkeeperSpark
+from viewkeeper.sql.known_relations import Catalog
 from viewkeeper.sql.query import translate
 from viewkeeper.sql.scope import NeedsDomain, Untranslatable
+from viewkeeper.sql.spellings import canonical
 
 
 @dataclass(frozen=True)

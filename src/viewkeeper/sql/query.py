@@ -17,7 +17,7 @@ from viewkeeper.algebra.relations import (
 from viewkeeper.errors import InvalidSQL
 from viewkeeper.sql.block import Domain
 from viewkeeper.sql.context import Answer, Context
-from viewkeeper.sql.limits import limited
+from viewkeeper.sql.order_and_limit import limited
 from viewkeeper.sql.scope import Field, NeedsDomain, Scope, Untranslatable
 
 

@@ -9,7 +9,7 @@ from typing import TypeGuard
 from sqlglot import exp
 
 from viewkeeper.algebra.expressions import Scalar
-from viewkeeper.sql.aggregates import is_aggregate_call
+from viewkeeper.sql.aggregate_calls import is_aggregate_call
 from viewkeeper.sql.scope import Scope, Untranslatable
 
 

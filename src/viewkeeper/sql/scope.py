@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from viewkeeper.algebra.expressions import Scalar, column, columns_of
 from viewkeeper.errors import AmbiguousColumn, UnknownColumn
-from viewkeeper.sql.catalog import did_you_mean
+from viewkeeper.sql.known_relations import did_you_mean
 
 
 class Untranslatable(Exception):

@@ -18,7 +18,7 @@ from viewkeeper.sql.block import Block, Domain, link_pending, where
 from viewkeeper.sql.context import Answer, Context
 from viewkeeper.sql.generators import generate, is_generator
 from viewkeeper.sql.grouping import Groups, group, is_aggregated
-from viewkeeper.sql.limits import limits, ordered, ordinal, top
+from viewkeeper.sql.order_and_limit import limits, ordered, ordinal, top
 from viewkeeper.sql.resolve import Resolver, top_down
 from viewkeeper.sql.scope import NeedsDomain
 from viewkeeper.sql.sources import from_clause

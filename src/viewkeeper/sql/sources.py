@@ -22,9 +22,9 @@ from viewkeeper.algebra.expressions import (
 from viewkeeper.algebra.relations import Join, JoinKind, Lateral, Values
 from viewkeeper.errors import InvalidSQL, UnknownColumn
 from viewkeeper.sql.block import Block, Domain, enter, join_condition, where
-from viewkeeper.sql.catalog import did_you_mean
 from viewkeeper.sql.context import Answer, Context, fields_of
 from viewkeeper.sql.generators import generate, is_generator, table_function
+from viewkeeper.sql.known_relations import did_you_mean
 from viewkeeper.sql.scope import Field, Scope, Untranslatable
 
 ONE_ROW = Values((), ((),))

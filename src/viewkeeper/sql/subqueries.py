@@ -21,7 +21,7 @@ from sqlglot import exp
 from viewkeeper.algebra.expressions import Named, Scalar, column, same
 from viewkeeper.algebra.facts import determines
 from viewkeeper.algebra.relations import Aggregate, JoinKind, Project, Relation
-from viewkeeper.sql.aggregates import is_aggregate_call
+from viewkeeper.sql.aggregate_calls import is_aggregate_call
 from viewkeeper.sql.block import Block, domain_of, join_condition, trial_domain
 from viewkeeper.sql.context import Answer, Context
 from viewkeeper.sql.resolve import OuterColumn, is_in_query, is_not_in_query, outside_subqueries, top_down

@@ -12,9 +12,9 @@ from sqlglot import exp
 from viewkeeper.algebra.expressions import Named, Scalar, column
 from viewkeeper.algebra.facts import determines
 from viewkeeper.algebra.relations import Window
-from viewkeeper.sql.aggregates import depends_on_order, unwrapped
+from viewkeeper.sql.aggregate_calls import depends_on_order, unwrapped
 from viewkeeper.sql.block import Block
-from viewkeeper.sql.limits import ordered
+from viewkeeper.sql.order_and_limit import ordered
 from viewkeeper.sql.resolve import outside_subqueries
 from viewkeeper.sql.scope import Untranslatable
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from viewkeeper.catalog import Catalog
+from viewkeeper.catalog.catalog import Catalog
 from viewkeeper.errors import NotFound, StorageError
 from viewkeeper.storage.objects import Folder
 from viewkeeper.storage.relation import RelationState

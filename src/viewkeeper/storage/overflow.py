@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from viewkeeper.storage.relation import DataFile, DiffKind, Layer, Operator, RelationState
+from viewkeeper.algebra.merge.spec import DiffKind, Operator
+from viewkeeper.storage.relation import DataFile, Layer, RelationState
 
 GREATEST = 2**63 - 1
 

@@ -8,101 +8,14 @@ All of it is plain immutable data that a warehouse log entry carries as JSON.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from functools import cached_property
 from typing import Any
 
+from viewkeeper.algebra.merge.layers import SEQUENCE
+from viewkeeper.algebra.merge.spec import IdDiff, MergeSpec
 from viewkeeper.algebra.schema import COUNT, Column
-
-
-class Operator(Enum):
-    """How a layer's column merges with the stored one."""
-
-    ADD = "add"
-    MIN = "min"
-    MAX = "max"
-    SET = "set"
-    HOLDERS = "holders"
-    """The number of rows that hold an extreme: counts add where the extremes are equal."""
-
-
-@dataclass(frozen=True)
-class MergeSpec:
-    """How the rows of a keyed relation and of its layers become one.
-
-    `alive` names the column that counts a row's derivations: at zero the row does not exist.
-    `derived` columns are computed from the merged ones and are stored in main only, as SQL text.
-    `holders` pairs the number of rows that hold an extreme with the extreme. `identified`: layers are
-    ID-based diffs, each with a key and SET columns of its own; then `key` holds all IDs. `limits` are those
-    of columns beyond which what derives from them may not fit its type.
-    """
-
-    key: tuple[str, ...]
-    operators: tuple[tuple[str, Operator], ...]
-    alive: str | None = None
-    derived: tuple[tuple[str, str], ...] = ()
-    holders: tuple[tuple[str, str], ...] = ()
-    identified: bool = False
-    limits: tuple[tuple[str, int], ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "key": list(self.key),
-            "operators": [[name, op.value] for name, op in self.operators],
-            "alive": self.alive,
-            "derived": [list(pair) for pair in self.derived],
-            "holders": [list(pair) for pair in self.holders],
-            "identified": self.identified,
-            "limits": [list(pair) for pair in self.limits],
-        }
-
-    @staticmethod
-    def from_json(data: Mapping[str, Any]) -> MergeSpec:
-        return MergeSpec(
-            key=tuple(data["key"]),
-            operators=tuple((name, Operator(op)) for name, op in data["operators"]),
-            alive=data["alive"],
-            derived=tuple((name, text) for name, text in data["derived"]),
-            holders=tuple((name, extreme) for name, extreme in data["holders"]),
-            identified=data.get("identified", False),
-            limits=tuple((name, limit) for name, limit in data.get("limits", ())),
-        )
-
-
-class DiffKind(Enum):
-    """What an ID-based diff does to the rows that it names."""
-
-    INSERT = "+"
-    DELETE = "-"
-    UPDATE = "u"
-    MOVE = "±"
-
-
-@dataclass(frozen=True)
-class IdDiff:
-    """The schema of a layer that is an ID-based diff: a part of the IDs, and the columns that it sets.
-
-    An insertion has all columns, and stands in the place of the row of the same IDs. A deletion and
-    an update speak of every row that has their key. A move tells by how much sums and counts have moved;
-    `counts` pairs a sum with the count of its values: where that is 0, the sum is NULL.
-    """
-
-    kind: DiffKind
-    key: tuple[str, ...]
-    sets: tuple[str, ...] = ()
-    counts: tuple[tuple[str, str], ...] = ()
-
-    def to_json(self) -> list[Any]:
-        counts = [list(self.counts)] if self.counts else []
-        return [self.kind.value, list(self.key), list(self.sets), *counts]
-
-    @staticmethod
-    def from_json(data: list[Any]) -> IdDiff:
-        kind, key, sets, *counts = data
-        pairs = tuple((name, count) for name, count in counts[0]) if counts else ()
-        return IdDiff(DiffKind(kind), tuple(key), tuple(sets), pairs)
 
 
 @dataclass(frozen=True)
@@ -293,3 +206,18 @@ def layers_between(old: RelationState, new: RelationState) -> tuple[Layer, ...]:
     """The changes that lead from one state of a relation to another."""
     known = {layer.files for layer in old.log}
     return tuple(layer for layer in new.log if layer.files not in known)
+
+
+def by_schema(layers: Iterable[Layer]) -> dict[IdDiff, tuple[Layer, ...]]:
+    """The layers of each schema, in their order."""
+    found: dict[IdDiff, tuple[Layer, ...]] = {}
+    for layer in layers:
+        assert layer.diff is not None
+        found[layer.diff] = (*found.get(layer.diff, ()), layer)
+    return found
+
+
+def diff_schema(state: RelationState, diff: IdDiff) -> tuple[Column, ...]:
+    """The columns that a layer of this schema stores."""
+    names = {*diff.key, *diff.sets}
+    return (*(c for c in state.columns if c.name in names), Column(SEQUENCE, "bigint"))

@@ -11,10 +11,10 @@ from typing import Any
 import duckdb
 
 from viewkeeper.algebra.counts import plain
+from viewkeeper.algebra.merge.spec import DiffKind
 from viewkeeper.algebra.relations import Relation, Scan, State
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.algebra.walk import rewrite
-from viewkeeper.maintenance.id_diffs.diffs import DiffKind
 from viewkeeper.maintenance.id_diffs.script import Apply, Compute, Script, Step
 from viewkeeper.sql.render import DUCKDB, render
 

@@ -8,9 +8,10 @@ from sqlglot import exp
 from tests.maintenance.id_diffs.devices import table
 from viewkeeper.algebra.build import empty, renamed
 from viewkeeper.algebra.expressions import Scalar, column, equal, literal, null_safe_match
+from viewkeeper.algebra.merge.spec import DiffKind
 from viewkeeper.algebra.relations import Bound, Filter, Join, JoinKind, Reference, Relation, Scan, State
 from viewkeeper.algebra.walk import scans
-from viewkeeper.maintenance.id_diffs.diffs import DiffKind, DiffSchema, delete_schema, insert_schema, pre
+from viewkeeper.maintenance.id_diffs.diffs import DiffSchema, delete_schema, insert_schema, pre
 from viewkeeper.maintenance.id_diffs.minimize import minimized
 from viewkeeper.sql.show import show
 

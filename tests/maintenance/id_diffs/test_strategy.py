@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tests.maintenance.id_diffs.devices import SCHEMAS
-from viewkeeper.catalog import Catalog, ViewDefinition
-from viewkeeper.definitions import checked_properties
+from viewkeeper.algebra.merge.spec import Operator
+from viewkeeper.catalog.catalog import Catalog, ViewDefinition
+from viewkeeper.ddl.definitions import checked_properties
 from viewkeeper.errors import CannotMaintain, InvalidOption
 from viewkeeper.maintenance.steps import ApplyDiffs, Compute, diffs_present, flag, is_needed
 from viewkeeper.maintenance.strategy import Batch, TableChange, View
-from viewkeeper.planning.explain import explanation
+from viewkeeper.planning.explanation import explanation
 from viewkeeper.planning.planner import choose
-from viewkeeper.storage.relation import Operator
 from viewkeeper.views import CACHES, STRATEGY, compiled
 
 COSTS = """SELECT did, SUM(price) AS cost FROM parts JOIN devices_parts USING (pid) JOIN devices USING (did)

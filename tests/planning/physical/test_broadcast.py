@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from viewkeeper.algebra.common_subplans import shared
 from viewkeeper.algebra.relations import Join, JoinKind, Relation, Scan, State
 from viewkeeper.algebra.schema import Column, TableSchema
 from viewkeeper.algebra.walk import nodes, rewrite
-from viewkeeper.delta.share import shared
 from viewkeeper.limits import LIMITS
 from viewkeeper.planning.physical import Facts, Input
 from viewkeeper.planning.physical.broadcast import small_sides
-from viewkeeper.sql.catalog import StaticCatalog
+from viewkeeper.sql.known_relations import StaticCatalog
 from viewkeeper.sql.parse import parse_view
 
 TABLES = StaticCatalog(

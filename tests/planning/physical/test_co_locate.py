@@ -10,7 +10,7 @@ from viewkeeper.algebra.schema import Column, TableSchema
 from viewkeeper.algebra.walk import nodes
 from viewkeeper.planning.physical.co_locate import hashed, is_in_one_place, met_in_place, occurrences
 from viewkeeper.planning.physical.gather import are_in_listed, are_looked_up
-from viewkeeper.sql.catalog import StaticCatalog
+from viewkeeper.sql.known_relations import StaticCatalog
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.render import render
 

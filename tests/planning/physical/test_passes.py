@@ -30,7 +30,7 @@ from viewkeeper.planning.physical import (
 )
 from viewkeeper.planning.physical.keys import Keys
 from viewkeeper.planning.physical.plan import Pass, check
-from viewkeeper.sql.catalog import StaticCatalog
+from viewkeeper.sql.known_relations import StaticCatalog
 from viewkeeper.sql.parse import parse_view
 
 GOLDEN = Path(__file__).parent / "golden"

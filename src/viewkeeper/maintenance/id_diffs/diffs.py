@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 from sqlglot import exp
 
@@ -43,17 +42,11 @@ from viewkeeper.algebra.expressions import (
     rename_columns,
     same,
 )
+from viewkeeper.algebra.merge.spec import DiffKind
 from viewkeeper.algebra.relations import Join, JoinKind, Project, Reference, Relation, UnionAll
 from viewkeeper.algebra.zeros import differs
 
 PRE_PREFIX = "__pre_"
-
-
-class DiffKind(Enum):
-    INSERT = "+"
-    DELETE = "-"
-    UPDATE = "u"
-    MOVE = "±"
 
 
 def pre(name: str) -> str:

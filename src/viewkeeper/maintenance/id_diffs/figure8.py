@@ -28,6 +28,7 @@ from viewkeeper.algebra.expressions import (
     conjuncts,
     rename_columns,
 )
+from viewkeeper.algebra.merge.spec import DiffKind
 from viewkeeper.algebra.relations import (
     Affected,
     Distinct,
@@ -40,7 +41,7 @@ from viewkeeper.algebra.relations import (
     Scan,
     State,
 )
-from viewkeeper.maintenance.id_diffs.diffs import DiffKind, DiffSchema, fails, pre
+from viewkeeper.maintenance.id_diffs.diffs import DiffSchema, fails, pre
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from viewkeeper.algebra.expressions import Named, Scalar
 from viewkeeper.algebra.relations import Aggregate, Join, JoinKind, Project, Reference, Relation, State
-from viewkeeper.delta.equalities import identities
+from viewkeeper.rewrite.equalities import identities
 
 
 @dataclass(frozen=True)

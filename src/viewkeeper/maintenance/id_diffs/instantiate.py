@@ -13,6 +13,7 @@ from typing import assert_never
 
 from viewkeeper.algebra.build import empty, is_empty, projected
 from viewkeeper.algebra.expressions import Named, column
+from viewkeeper.algebra.merge.spec import DiffKind
 from viewkeeper.algebra.relations import (
     Aggregate,
     Filter,
@@ -27,8 +28,8 @@ from viewkeeper.algebra.relations import (
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.algebra.walk import nodes
 from viewkeeper.maintenance.id_diffs.caches import Caches, Source
-from viewkeeper.maintenance.id_diffs.diffs import Diff, DiffKind, DiffSchema, named_by, pre
-from viewkeeper.maintenance.id_diffs.gather import gathered
+from viewkeeper.maintenance.id_diffs.combine import gathered
+from viewkeeper.maintenance.id_diffs.diffs import Diff, DiffSchema, named_by, pre
 from viewkeeper.maintenance.id_diffs.ids import Subview, subviews
 from viewkeeper.maintenance.id_diffs.rules.aggregation import (
     computed_again,

@@ -32,11 +32,11 @@ from viewkeeper.algebra.relations import (
     Values,
 )
 from viewkeeper.algebra.walk import rewrite, scans
-from viewkeeper.delta.restrict import Pairs, partners_of_left, partners_of_right, restrict_by
 from viewkeeper.maintenance.id_diffs.diffs import DiffSchema
 from viewkeeper.maintenance.id_diffs.figure8 import without_the_table
 from viewkeeper.maintenance.id_diffs.script import Apply, Compute, Script, Step
 from viewkeeper.maintenance.id_diffs.simplify import simplified
+from viewkeeper.rewrite.restrict import Pairs, partners_of_left, partners_of_right, restrict_by
 
 
 def minimize(script: Script) -> Script:

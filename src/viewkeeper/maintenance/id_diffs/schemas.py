@@ -31,6 +31,7 @@ from viewkeeper.algebra.expressions import (
     not_,
     same,
 )
+from viewkeeper.algebra.merge.spec import DiffKind
 from viewkeeper.algebra.relations import (
     Aggregate,
     Bound,
@@ -44,14 +45,7 @@ from viewkeeper.algebra.relations import (
     UnionAll,
 )
 from viewkeeper.algebra.schema import COUNT, Column, TableSchema
-from viewkeeper.maintenance.id_diffs.diffs import (
-    DiffKind,
-    DiffSchema,
-    changed,
-    delete_schema,
-    insert_schema,
-    pre,
-)
+from viewkeeper.maintenance.id_diffs.diffs import DiffSchema, changed, delete_schema, insert_schema, pre
 from viewkeeper.maintenance.id_diffs.ids import Subview, subviews
 
 WAS = "__was"

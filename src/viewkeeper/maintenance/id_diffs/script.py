@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from viewkeeper.algebra.counts import plain
+from viewkeeper.algebra.merge.spec import DiffKind
 from viewkeeper.algebra.relations import Relation, Scan, State
 from viewkeeper.algebra.walk import scans
-from viewkeeper.maintenance.id_diffs.diffs import Diff, DiffKind, DiffSchema
+from viewkeeper.maintenance.id_diffs.diffs import Diff, DiffSchema
 from viewkeeper.sql.show import show as show_plan
 
 

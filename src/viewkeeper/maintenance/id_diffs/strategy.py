@@ -15,16 +15,16 @@ from collections.abc import Iterable, Iterator
 from sqlglot import exp
 
 from viewkeeper.algebra.expressions import Named, literal, same
+from viewkeeper.algebra.merge.spec import DiffKind, MergeSpec, Operator
 from viewkeeper.algebra.relations import Project, Reference, Relation
 from viewkeeper.algebra.walk import rewrite
 from viewkeeper.maintenance.counting import replaced_input
 from viewkeeper.maintenance.id_diffs import Definition, Refusal
-from viewkeeper.maintenance.id_diffs.diffs import Diff, DiffKind
+from viewkeeper.maintenance.id_diffs.diffs import Diff
 from viewkeeper.maintenance.id_diffs.schemas import base_tables, belongs, modification_log
 from viewkeeper.maintenance.steps import ApplyDiffs, Compute, Script, Step
 from viewkeeper.maintenance.strategy import Batch, Stratum, TableChange, View
 from viewkeeper.report import Reason
-from viewkeeper.storage.relation import MergeSpec, Operator
 
 ID_DIFFS = "id-diffs"
 TUPLE_DIFFS = "tuple-diffs"

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from viewkeeper.algebra.relations import Relation
-from viewkeeper.maintenance.lattice.choose import JOIN_SHARE, Statistics
 from viewkeeper.maintenance.lattice.cube_view import CubeView, Refusal
 from viewkeeper.maintenance.lattice.derives import Edge, derives
 from viewkeeper.maintenance.lattice.edge import edge_query
+from viewkeeper.maintenance.lattice.parents import JOIN_SHARE, Statistics
 from viewkeeper.maintenance.summary_delta.state import visible
 
 

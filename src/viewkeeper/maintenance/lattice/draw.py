@@ -13,9 +13,9 @@ from xml.sax.saxutils import escape
 
 from viewkeeper.algebra.expressions import columns_of
 from viewkeeper.maintenance.lattice.build import Lattice
-from viewkeeper.maintenance.lattice.choose import Choice
 from viewkeeper.maintenance.lattice.cube_view import CubeView, short
 from viewkeeper.maintenance.lattice.derives import Edge
+from viewkeeper.maintenance.lattice.parents import Choice
 
 
 @dataclass(frozen=True)

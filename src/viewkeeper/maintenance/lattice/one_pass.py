@@ -45,8 +45,8 @@ from viewkeeper.delta.parts import ROWS, Part, when
 from viewkeeper.delta.summary_delta import rows_summed_up
 from viewkeeper.maintenance.lattice.cube_view import CubeView, Dimension, fact_scan, used_columns
 from viewkeeper.maintenance.lattice.summary import Summary
-from viewkeeper.maintenance.parts import PART
-from viewkeeper.maintenance.parts import part as part_of_result
+from viewkeeper.maintenance.numbered_parts import PART
+from viewkeeper.maintenance.numbered_parts import part as part_of_result
 from viewkeeper.maintenance.summary_delta.state import StateColumn
 
 

@@ -17,10 +17,10 @@ from viewkeeper.algebra.build import union_all
 from viewkeeper.algebra.expressions import Scalar, conjunction, function, literal, same_or_both_null
 from viewkeeper.algebra.relations import Reference, Relation
 from viewkeeper.delta.parts import Kind
-from viewkeeper.maintenance.lattice.choose import Propagation
 from viewkeeper.maintenance.lattice.cube_view import CubeView, Refusal
 from viewkeeper.maintenance.lattice.derives import Edge, derives
 from viewkeeper.maintenance.lattice.edge import edge_delta
+from viewkeeper.maintenance.lattice.parents import Propagation
 from viewkeeper.maintenance.summary_delta.prepare import (
     Batch,
     aggregated,

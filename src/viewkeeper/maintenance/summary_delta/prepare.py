@@ -30,10 +30,10 @@ from viewkeeper.algebra.relations import Aggregate, Consolidate, JoinKind, Refer
 from viewkeeper.algebra.schema import COUNT
 from viewkeeper.algebra.walk import rewrite
 from viewkeeper.delta.parts import Kind
-from viewkeeper.delta.restrict import restrict_by
 from viewkeeper.delta.rules import delta
 from viewkeeper.maintenance.lattice.cube_view import CubeView, source
 from viewkeeper.maintenance.summary_delta.state import ROWS, StateColumn, extremes, state_columns
+from viewkeeper.rewrite.restrict import restrict_by
 
 ONE: Scalar = literal(1)
 SIGN: Scalar = column(COUNT)

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import inf
 
+from viewkeeper.algebra.common_subplans import is_cheap
 from viewkeeper.algebra.relations import (
     Affected,
     Aggregate,
@@ -35,10 +36,9 @@ from viewkeeper.algebra.relations import (
     Window,
 )
 from viewkeeper.algebra.walk import nodes
-from viewkeeper.delta.equalities import column_pairs
-from viewkeeper.delta.keys import sources
-from viewkeeper.delta.share import is_cheap
 from viewkeeper.planning.physical.plan import Facts, Physical, leaves
+from viewkeeper.rewrite.equalities import column_pairs
+from viewkeeper.rewrite.keys import sources
 
 
 def broadcast(physical: Physical, facts: Facts) -> Physical:

@@ -27,9 +27,9 @@ from viewkeeper.algebra.relations import (
     Values,
 )
 from viewkeeper.algebra.walk import children, nodes
-from viewkeeper.delta.equalities import equalities
 from viewkeeper.limits import Limits
 from viewkeeper.planning.physical.plan import Facts, Fragment, Physical
+from viewkeeper.rewrite.equalities import equalities
 from viewkeeper.sql.render import state_name
 
 _KINDS = (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)

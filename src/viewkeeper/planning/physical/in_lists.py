@@ -31,9 +31,9 @@ from viewkeeper.algebra.expressions import (
 from viewkeeper.algebra.facts import column_type
 from viewkeeper.algebra.relations import Distinct, Filter, Join, JoinKind, Project, Relation, UnionAll
 from viewkeeper.algebra.walk import nodes, rewrite
-from viewkeeper.delta.equalities import Equality, column_equalities
 from viewkeeper.planning.physical.keys import NUMBERS, Keys, Value
 from viewkeeper.planning.physical.plan import Facts, Physical, leaves
+from viewkeeper.rewrite.equalities import Equality, column_equalities
 
 Known = Callable[[Relation, str], Keys | None]
 """The keys in a column of a relation, where they are known and few."""

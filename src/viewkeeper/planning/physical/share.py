@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from viewkeeper.delta.share import shared
+from viewkeeper.algebra.common_subplans import shared
 from viewkeeper.planning.physical.plan import Facts, Fragment, Physical
 
 PREFIX = "__shared_"

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 
 from viewkeeper.algebra.build import projected, renamed
 from viewkeeper.algebra.expressions import Named, column, null_safe_match, same
+from viewkeeper.algebra.merge.spec import DiffKind
 from viewkeeper.algebra.relations import Aggregate, Distinct, Join, JoinKind, Relation, State
 from viewkeeper.maintenance.id_diffs.diffs import (
     Diff,
-    DiffKind,
     DiffSchema,
     delete_schema,
     named_by,

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 from viewkeeper.algebra.build import projected
 from viewkeeper.algebra.expressions import Named, column
+from viewkeeper.algebra.merge.spec import DiffKind
 from viewkeeper.algebra.relations import Relation
-from viewkeeper.maintenance.id_diffs.diffs import DiffKind, DiffSchema, delete_schema, insert_schema
+from viewkeeper.maintenance.id_diffs.diffs import DiffSchema, delete_schema, insert_schema
 from viewkeeper.maintenance.id_diffs.ids import Subview
 
 

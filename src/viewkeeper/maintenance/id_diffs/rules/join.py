@@ -19,10 +19,10 @@ from collections.abc import Iterator
 
 from viewkeeper.algebra.build import filtered, projected
 from viewkeeper.algebra.expressions import Named, Scalar, column, columns_of, conjuncts, rename_columns
+from viewkeeper.algebra.merge.spec import DiffKind
 from viewkeeper.algebra.relations import Join, JoinKind, Relation, State
 from viewkeeper.maintenance.id_diffs.diffs import (
     Diff,
-    DiffKind,
     DiffSchema,
     changed,
     delete_schema,

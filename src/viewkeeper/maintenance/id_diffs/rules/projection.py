@@ -14,15 +14,9 @@ from collections.abc import Iterator
 
 from viewkeeper.algebra.build import fresh, projected
 from viewkeeper.algebra.expressions import Named, column, columns_of, null_safe_match
+from viewkeeper.algebra.merge.spec import DiffKind
 from viewkeeper.algebra.relations import Join, JoinKind, Project, Relation, State
-from viewkeeper.maintenance.id_diffs.diffs import (
-    Diff,
-    DiffKind,
-    DiffSchema,
-    before,
-    pre,
-    truly_changed,
-)
+from viewkeeper.maintenance.id_diffs.diffs import Diff, DiffSchema, before, pre, truly_changed
 from viewkeeper.maintenance.id_diffs.ids import Subview, columns_of_projection
 from viewkeeper.maintenance.id_diffs.rules.change import Change, inserted
 

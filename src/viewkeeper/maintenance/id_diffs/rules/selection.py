@@ -16,10 +16,10 @@ from collections.abc import Iterator
 
 from viewkeeper.algebra.build import filtered
 from viewkeeper.algebra.expressions import Scalar, columns_of
+from viewkeeper.algebra.merge.spec import DiffKind
 from viewkeeper.algebra.relations import Filter, Relation, State
 from viewkeeper.maintenance.id_diffs.diffs import (
     Diff,
-    DiffKind,
     DiffSchema,
     before,
     delete_schema,

@@ -25,10 +25,10 @@ from viewkeeper.algebra.expressions import (
     not_,
     rename_columns,
 )
+from viewkeeper.algebra.merge.spec import DiffKind
 from viewkeeper.algebra.relations import Distinct, Join, JoinKind, Relation, State
 from viewkeeper.maintenance.id_diffs.diffs import (
     Diff,
-    DiffKind,
     DiffSchema,
     delete_schema,
     named_by,

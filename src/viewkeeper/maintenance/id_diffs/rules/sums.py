@@ -37,11 +37,12 @@ from viewkeeper.algebra.expressions import (
     rename_columns,
     same,
 )
+from viewkeeper.algebra.merge.spec import DiffKind
 from viewkeeper.algebra.relations import Aggregate, Join, JoinKind, Relation, State
 from viewkeeper.algebra.schema import WIDE
 from viewkeeper.delta.numbers import digits_of, in_type_of_sum, widened
 from viewkeeper.delta.parts import when
-from viewkeeper.maintenance.id_diffs.diffs import DiffKind, DiffSchema, delete_schema, pre, truly_changed
+from viewkeeper.maintenance.id_diffs.diffs import DiffSchema, delete_schema, pre, truly_changed
 from viewkeeper.maintenance.id_diffs.ids import Subview
 from viewkeeper.maintenance.id_diffs.normalize import is_row_count
 from viewkeeper.maintenance.id_diffs.rules.change import Change, in_order, inserted

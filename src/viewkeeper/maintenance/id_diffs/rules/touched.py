@@ -27,6 +27,7 @@ from viewkeeper.algebra.expressions import (
     or_,
     same,
 )
+from viewkeeper.algebra.merge.spec import DiffKind
 from viewkeeper.algebra.relations import (
     Aggregate,
     Distinct,
@@ -41,7 +42,7 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.schema import COUNT
 from viewkeeper.algebra.walk import rewrite
-from viewkeeper.maintenance.id_diffs.diffs import Diff, DiffKind, named_by, pre
+from viewkeeper.maintenance.id_diffs.diffs import Diff, named_by, pre
 from viewkeeper.maintenance.id_diffs.ids import Subview
 
 SIGN = "__sign"

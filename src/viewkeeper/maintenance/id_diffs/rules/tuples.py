@@ -13,8 +13,9 @@ from dataclasses import replace
 
 from viewkeeper.algebra.build import projected, union_all
 from viewkeeper.algebra.expressions import Named, column, columns_of, literal, rename_columns, same
+from viewkeeper.algebra.merge.spec import DiffKind
 from viewkeeper.algebra.relations import Filter, Join, JoinKind, Project, Relation, Scan, State
-from viewkeeper.maintenance.id_diffs.diffs import Diff, DiffKind, pre
+from viewkeeper.maintenance.id_diffs.diffs import Diff, pre
 from viewkeeper.maintenance.id_diffs.ids import Subview, subviews
 from viewkeeper.maintenance.id_diffs.rules.change import Change
 from viewkeeper.maintenance.id_diffs.rules.join import condition, join

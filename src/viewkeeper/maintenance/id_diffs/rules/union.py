@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from viewkeeper.algebra.build import projected
 from viewkeeper.algebra.expressions import Named, literal, same
-from viewkeeper.maintenance.id_diffs.diffs import Diff, DiffKind
+from viewkeeper.algebra.merge.spec import DiffKind
+from viewkeeper.maintenance.id_diffs.diffs import Diff
 from viewkeeper.maintenance.id_diffs.ids import Subview
 from viewkeeper.maintenance.id_diffs.rules.change import Change, inserted
 

@@ -1,0 +1,1 @@
+"""Main and layers as one relation: how rows merge, as data and as plans."""

@@ -1,0 +1,1 @@
+"""Definitions that come, change and go: tables, views, Datalog programs."""

@@ -1,0 +1,1 @@
+"""Looking at a warehouse: status, history, lattices, and whether its views are right."""

@@ -1,0 +1,120 @@
+"""Looking at a warehouse: status, history and changes of tables and views."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from viewkeeper.algebra.inner_names import shown
+from viewkeeper.catalog.catalog import ViewDefinition
+from viewkeeper.ddl.definitions import view_named
+from viewkeeper.errors import NotFound
+from viewkeeper.inspect.verification import one_of_several
+from viewkeeper.refresh.batches import changes_of
+from viewkeeper.refresh.stale import stale_views
+from viewkeeper.spark.feed import change_feed
+from viewkeeper.spark.session import DataFrame
+from viewkeeper.storage.commits import Entry
+from viewkeeper.storage.draft import Draft
+from viewkeeper.storage.relation import RelationState
+from viewkeeper.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Status:
+    """One table or view: where it stands and how large it is; `note` says what its text leaves open."""
+
+    name: str
+    kind: str
+    version: int | None
+    stale: bool
+    commits_behind: int
+    rows_behind: int
+    main_rows: int
+    layers: int
+    layer_rows: int
+    note: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class HistoryEntry:
+    """One commit in which a view was refreshed or defined."""
+
+    version: int
+    written: str
+    operation: str
+    report: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def status(work: Workspace) -> list[Status]:
+    """Every table, then every view."""
+    entry = work.log.latest()
+    stale = set(stale_views(work.log, entry))
+    tables = [_table_status(entry, name) for name in entry.catalog.tables]
+    return tables + [_view_status(work, entry, view, view.name in stale) for view in entry.catalog.in_order()]
+
+
+def _table_status(entry: Entry, name: str) -> Status:
+    state = entry.relations[name]
+    return _status(name, "table", entry.version, False, 0, 0, state)
+
+
+def _view_status(work: Workspace, entry: Entry, view: ViewDefinition, stale: bool) -> Status:
+    state = entry.relations[view.name]
+    note = one_of_several(view)
+    if view.position is None:
+        return replace(_status(view.name, "view", None, True, 0, 0, state), note=note)
+    changes = changes_of(work.log, Draft(entry, ""), view) or {}
+    rows = sum(change.rows for change in changes.values())
+    behind = _commits_behind(entry, view)
+    return replace(_status(view.name, "view", view.position, stale, behind, rows, state), note=note)
+
+
+def _commits_behind(entry: Entry, view: ViewDefinition) -> int:
+    commits = {
+        layer.commit
+        for name in entry.catalog.base_tables(view)
+        for layer in entry.relations[name].log
+        if view.position is not None and layer.commit > view.position
+    }
+    return len(commits)
+
+
+def _status(
+    name: str, kind: str, version: int | None, stale: bool, commits: int, rows: int, state: RelationState
+) -> Status:
+    layers = (len(state.overlay), state.overlay_rows)
+    return Status(shown(name), kind, version, stale, commits, rows, state.main_rows, *layers)
+
+
+def history(work: Workspace, name: str) -> list[HistoryEntry]:
+    """The commits that concerned a view, oldest first, with what each did to it."""
+    view = view_named(work.log.latest().catalog, name).name
+    found = []
+    for version in work.log.versions():
+        entry = work.log.entry(version)
+        report = entry.report_on(view)
+        if report or entry.operation.endswith(f"view {shown(view)}"):
+            found.append(HistoryEntry(version, entry.written, entry.operation, report or {}))
+    return found
+
+
+def changes(work: Workspace, name: str, since: int, until: int | None) -> DataFrame:
+    """The net changes of a table or view between two retained versions, with old and new values."""
+    last = work.log.latest() if until is None else work.log.entry(until)
+    known = last.catalog.schema(name).name
+    first = work.log.entry(since)
+    if known not in first.relations:
+        raise NotFound(
+            f"{known} did not exist in version {since}.",
+            hint="Ask for changes since a later version.",
+            table=known,
+        )
+    return change_feed(work.reader, first.relations[known], last.relations[known])
