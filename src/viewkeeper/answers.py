@@ -14,7 +14,7 @@ from viewkeeper.ddl.redefinition import is_outdated
 from viewkeeper.errors import ViewkeeperError
 from viewkeeper.inspect.lattices import keeps_promises, sizes, stored_nodes
 from viewkeeper.maintenance.lattice.answer import Answer, answer
-from viewkeeper.maintenance.lattice.cube_view import CubeView, Refusal
+from viewkeeper.maintenance.lattice.cube_view import CubeView
 from viewkeeper.maintenance.lattice.edge import edge_query
 from viewkeeper.maintenance.lattice.parents import Statistics
 from viewkeeper.maintenance.lattice.recognise import cube_view
@@ -71,7 +71,7 @@ class _Found:
 def explain_query(work: Workspace, sql: str, *, stale: bool = False) -> QueryExplanation:
     """How a query would be answered."""
     found, unfit = _answer(work, sql, work.log.latest(), stale)
-    if isinstance(found, Refusal):
+    if isinstance(found, Reason):
         return QueryExplanation(None, Reason(found.code, _sentence(found)), unfit, sql.strip())
     best = found.answer
     reason = Reason("derives", f"{best.view.name} derives the query and is the cheapest that does.")
@@ -82,7 +82,7 @@ def explain_query(work: Workspace, sql: str, *, stale: bool = False) -> QueryExp
 def answered(work: Workspace, sql: str, entry: Entry, plain_answer: DataFrame, stale: bool) -> DataFrame:
     """The answer of a query from a view, in the types of the plain answer; that one where no view serves."""
     found, _ = _answer(work, sql, entry, stale)
-    if isinstance(found, Refusal):
+    if isinstance(found, Reason):
         return plain_answer
     execution = Execution(work.engine, found.state, {})
     source = work.reader.rows(found.state.relations[found.relation])
@@ -92,10 +92,10 @@ def answered(work: Workspace, sql: str, entry: Entry, plain_answer: DataFrame, s
 
 def _answer(
     work: Workspace, sql: str, entry: Entry, stale: bool
-) -> tuple[_Found | Refusal, tuple[tuple[str, Reason], ...]]:
+) -> tuple[_Found | Reason, tuple[tuple[str, Reason], ...]]:
     """The cheapest view that derives a query, and the views that cannot be asked."""
     query = _as_cube(work, sql, entry)
-    if isinstance(query, Refusal):
+    if isinstance(query, Reason):
         return query, ()
     behind = set(stale_views(work.log, entry))
     views, now = entry.catalog.views, work.settings
@@ -129,24 +129,24 @@ def _answer(
         statistics,
         lambda edge: keeps_promises(work, drafts[edge.parent.name], edge),
     )
-    if isinstance(found, Refusal):
+    if isinstance(found, Reason):
         return found, unfit
     if found.cost > statistics.size(query.fact.name):
-        return Refusal("costly", f"reading {query.fact.name} itself costs less than {found.view.name}"), unfit
+        return Reason("costly", f"reading {query.fact.name} itself costs less than {found.view.name}"), unfit
     draft = drafts[found.view.name]
     counted = frozenset(name for name, state in draft.relations.items() if state.has_pending_deletes)
     plan = visible(query, edge_query(stored_edge(found.edge, counted), stored(found.view)))
     return _Found(found, usable[found.view.name].name, plan, draft), unfit
 
 
-def _as_cube(work: Workspace, sql: str, entry: Entry) -> CubeView | Refusal:
+def _as_cube(work: Workspace, sql: str, entry: Entry) -> CubeView | Reason:
     """The query as a generalized cube view."""
     try:
         plan = parse_view(with_names(sql), entry.catalog).relation
     except ViewkeeperError as error:
-        return Refusal("untranslatable", str(error.what).rstrip("."))
+        return Reason("untranslatable", str(error.what).rstrip("."))
     if plan is None:
-        return Refusal("untranslatable", "it has no plan")
+        return Reason("untranslatable", "it has no plan")
     types = summed_types(work.engine, Draft(entry, "query"), plan)
     return cube_view(with_types(plan, types), entry.catalog.tables, "query")
 
@@ -164,11 +164,11 @@ def _seen_by(work: Workspace, entry: Entry, name: str) -> Entry:
     return Entry(entry.version, entry.catalog, {**entry.relations, **tables})
 
 
-def _reason(why: Refusal | float) -> Reason:
-    if isinstance(why, Refusal):
+def _reason(why: Reason | float) -> Reason:
+    if isinstance(why, Reason):
         return Reason(why.code, _sentence(why))
     return Reason("dearer", f"It reads more: {why:,.0f} rows.")
 
 
-def _sentence(refusal: Refusal) -> str:
+def _sentence(refusal: Reason) -> str:
     return f"{refusal.sentence[:1].upper()}{refusal.sentence[1:]}."

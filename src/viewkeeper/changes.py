@@ -12,18 +12,18 @@ from viewkeeper.errors import InvalidChange
 if TYPE_CHECKING:
     from viewkeeper.storage.commits import Entry
 
-Kind = Literal["insert", "delete", "update"]
+ChangeKind = Literal["insert", "delete", "update"]
 
 
 @dataclass(frozen=True)
-class Change:
+class PendingChange:
     """Rows to insert, delete or update; a callable makes them from the state being changed.
 
     `updates`: deleted and inserted rows are one update of these columns, which leaves keys as they are.
     `number`: how many rows there are at most, where that is known before they are.
     """
 
-    kind: Kind
+    kind: ChangeKind
     table: str
     rows: Any | Callable[[Entry], Any]
     check: bool = True
@@ -37,10 +37,10 @@ class Transaction:
     Used as `with wh.transaction() as t:`; leaving the block commits, an exception discards.
     """
 
-    def __init__(self, named: Callable[[str], str], commit: Callable[[list[Change]], int]) -> None:
+    def __init__(self, named: Callable[[str], str], commit: Callable[[list[PendingChange]], int]) -> None:
         self._named = named
         self._commit = commit
-        self._changes: list[Change] = []
+        self._changes: list[PendingChange] = []
         self._open = True
         self.version: int | None = None
 
@@ -56,10 +56,10 @@ class Transaction:
         """Changes rows found by primary key; only the columns given change."""
         self._add("update", table, rows, check)
 
-    def _add(self, kind: Kind, table: str, rows: Any, check: bool) -> None:
+    def _add(self, kind: ChangeKind, table: str, rows: Any, check: bool) -> None:
         if not self._open:
             raise InvalidChange("This transaction has ended.", hint="Open a new one.")
-        self._changes.append(Change(kind, self._named(table), rows, check))
+        self._changes.append(PendingChange(kind, self._named(table), rows, check))
 
     def __enter__(self) -> Transaction:
         return self

@@ -9,7 +9,7 @@ from viewkeeper.algebra.inner_names import inner_column
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.answers import answered
 from viewkeeper.catalog.names import shown_columns
-from viewkeeper.changes import Change
+from viewkeeper.changes import PendingChange
 from viewkeeper.ddl import definitions
 from viewkeeper.errors import AlreadyExists
 from viewkeeper.spark.engine import slot
@@ -28,7 +28,7 @@ from viewkeeper.sql.statements import (
     Insert,
     Merge,
     Query,
-    Refresh,
+    RefreshViews,
     Update,
     parse_statement,
 )
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Result:
+class StatementResult:
     """What a statement that is no query did."""
 
     message: str
@@ -55,7 +55,7 @@ class Result:
 
 def run(
     warehouse: Warehouse, work: Workspace, text: str, *, use_views: bool = True, stale: bool = False
-) -> DataFrame | Result:
+) -> DataFrame | StatementResult:
     """Parses one statement and runs it. Queries may be answered from views, if allowed from stale ones."""
     statement = parse_statement(text)
     match statement:
@@ -69,20 +69,20 @@ def run(
             return _create_view(work, statement)
         case AlterView():
             version = definitions.alter_view(work, statement.name, statement.query)
-            return Result(f"Altered view {statement.name}.", version)
+            return StatementResult(f"Altered view {statement.name}.", version)
         case DropTable():
             version = definitions.drop(work, statement.name, statement.cascade, statement.if_exists, "table")
-            return Result(f"Dropped table {statement.name}.", version)
+            return StatementResult(f"Dropped table {statement.name}.", version)
         case DropView():
             version = definitions.drop(work, statement.name, statement.cascade, statement.if_exists, "view")
-            return Result(f"Dropped view {statement.name}.", version)
-        case Refresh():
+            return StatementResult(f"Dropped view {statement.name}.", version)
+        case RefreshViews():
             report = warehouse.refresh(*statement.names, policy="full" if statement.full else None)
             done = ", ".join(f"{entry.view} ({entry.strategy})" for entry in report) or "nothing"
-            return Result(f"Refreshed {done}.", report.version, report)
+            return StatementResult(f"Refreshed {done}.", report.version, report)
         case ExplainView():
             explanation = warehouse.explain(statement.name)
-            return Result(str(explanation), warehouse.version, explanation)
+            return StatementResult(str(explanation), warehouse.version, explanation)
         case Insert() | Delete() | Update() | Merge():
             return _change(work, statement)
         case _:
@@ -99,7 +99,7 @@ def query(work: Workspace, sql: str, entry: Entry) -> DataFrame:
     return work.engine.text(spliced(sql, slot), frames)
 
 
-def _create_table(work: Workspace, statement: CreateTable) -> Result:
+def _create_table(work: Workspace, statement: CreateTable) -> StatementResult:
     name = statement.schema.name
     schema: TableSchema | str = statement.schema
     if statement.cluster_by:
@@ -113,17 +113,17 @@ def _create_table(work: Workspace, statement: CreateTable) -> Result:
     except AlreadyExists:
         if not statement.if_not_exists:
             raise
-        return Result(f"Table {name} exists.", work.log.latest().version)
-    return Result(f"Created table {name}.", version)
+        return StatementResult(f"Table {name} exists.", work.log.latest().version)
+    return StatementResult(f"Created table {name}.", version)
 
 
-def _create_view(work: Workspace, statement: CreateView) -> Result:
+def _create_view(work: Workspace, statement: CreateView) -> StatementResult:
     name, properties = statement.name, dict(statement.properties)
     known = work.log.latest().catalog.spelled(name)
     if known and statement.if_not_exists:
-        return Result(f"View {name} exists.", work.log.latest().version)
+        return StatementResult(f"View {name} exists.", work.log.latest().version)
     if known and statement.or_replace:
-        return Result(f"Replaced view {name}.", definitions.alter_view(work, name, statement.query))
+        return StatementResult(f"Replaced view {name}.", definitions.alter_view(work, name, statement.query))
     version = definitions.create_view(
         work,
         name,
@@ -133,10 +133,10 @@ def _create_view(work: Workspace, statement: CreateView) -> Result:
         properties.get("viewkeeper.populate", "true").lower() == "true",
         statement.properties,
     )
-    return Result(f"Created view {name}.", version)
+    return StatementResult(f"Created view {name}.", version)
 
 
-def _change(work: Workspace, statement: Insert | Delete | Update | Merge) -> Result:
+def _change(work: Workspace, statement: Insert | Delete | Update | Merge) -> StatementResult:
     """DML as a transaction whose rows are queries over the state that it changes."""
     entry = work.log.latest()
     catalog = entry.catalog
@@ -146,10 +146,12 @@ def _change(work: Workspace, statement: Insert | Delete | Update | Merge) -> Res
     for kind, sql in (("delete", queries.deletes), ("insert", queries.inserts)):
         if sql is not None:
             rows, number = _rows_of(work, sql), _number(statement, entry.relations[table])
-            changes.append(Change(kind, table, rows, updates=updates, number=number))  # type: ignore[arg-type]
+            changes.append(PendingChange(kind, table, rows, updates=updates, number=number))  # type: ignore[arg-type]
     before = work.log.latest().version
     version = commit_changes(work, changes)
-    return Result(f"Changed {table}." if version != before else f"Nothing to change in {table}.", version)
+    return StatementResult(
+        f"Changed {table}." if version != before else f"Nothing to change in {table}.", version
+    )
 
 
 def _number(statement: Insert | Delete | Update | Merge, state: RelationState) -> int | None:
@@ -175,4 +177,4 @@ def _rows_of(work: Workspace, sql: str) -> Any:
     return lambda entry: query(work, sql, entry)
 
 
-__all__ = ["Result", "query", "run"]
+__all__ = ["StatementResult", "query", "run"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from viewkeeper.changes import Change
+from viewkeeper.changes import PendingChange
 from viewkeeper.refresh.life import refresh_views
-from viewkeeper.spark.stage import Stage
+from viewkeeper.spark.stage import StagedTransaction
 from viewkeeper.spark.stored_relations import fold
 from viewkeeper.storage.commits import Entry
 from viewkeeper.storage.draft import Draft
@@ -14,12 +14,12 @@ from viewkeeper.storage.publish import publish
 from viewkeeper.workspace import Workspace
 
 
-def commit_changes(work: Workspace, changes: Sequence[Change]) -> int:
+def commit_changes(work: Workspace, changes: Sequence[PendingChange]) -> int:
     """Applies all changes as one commit, or none; returns the version in which they are visible."""
 
     def build(base: Entry) -> Draft | None:
         draft = Draft(base, "transaction")
-        Stage(work.engine, draft).apply(changes)
+        StagedTransaction(work.engine, draft).apply(changes)
         changed = draft.changed_relations()
         if not changed:
             return None

@@ -14,11 +14,9 @@ from viewkeeper.catalog.catalog import Catalog, ViewDefinition
 from viewkeeper.datalog.parse import parse_program
 from viewkeeper.datalog.translate import translate
 from viewkeeper.errors import InvalidOption, Unsupported
-from viewkeeper.maintenance.id_diffs import Caching, Definition, define
-from viewkeeper.maintenance.id_diffs import Refusal as NoIds
+from viewkeeper.maintenance.id_diffs import Caching, IdView, define
 from viewkeeper.maintenance.id_diffs.strategy import ID_DIFFS, TUPLE_DIFFS, id_strata
 from viewkeeper.maintenance.lattice.cube_view import CubeView
-from viewkeeper.maintenance.lattice.cube_view import Refusal as NoCube
 from viewkeeper.maintenance.lattice.friendly import with_hidden
 from viewkeeper.maintenance.lattice.over_summary import over_base, plan_of
 from viewkeeper.maintenance.lattice.recognise import cube_views
@@ -27,6 +25,7 @@ from viewkeeper.maintenance.program import program, without_unused
 from viewkeeper.maintenance.recursion.port import ITERATION_LIMIT
 from viewkeeper.maintenance.strategy import Stratum, View
 from viewkeeper.maintenance.typed_calls import with_types
+from viewkeeper.report import Reason
 from viewkeeper.sql import known_relations as front_end
 from viewkeeper.sql.parse import ViewQuery, parse_query, parse_view
 from viewkeeper.sql.recursion import mutual_by_union_all, recurses_by_union
@@ -124,7 +123,7 @@ def _compiled(given: _Source) -> View:
     plan, for_ids = (_typed(relation, definition, by_ids) for by_ids in (False, True))
     by_ids = _by_ids(name, for_ids, schemas, asked, Caching(properties.get(CACHES, "auto")))
     strata = _strata(name, plan, by_ids)
-    is_plain = not isinstance(by_ids, Definition)
+    is_plain = not isinstance(by_ids, IdView)
     return View(
         name,
         definition.sql,
@@ -146,7 +145,7 @@ def _typed(plan: Relation | None, definition: ViewDefinition, by_ids: bool) -> R
 def _summary_cube(given: _Source, bare: View) -> CubeView:
     """The summary that a view is, over the base tables and with hidden columns."""
     assert isinstance(bare.summary, Summary)
-    cube: CubeView | NoCube = bare.summary.cube
+    cube: CubeView | Reason = bare.summary.cube
     for above in map(_compiled, given.above):
         assert isinstance(above.summary, Summary)
         cube = over_base(bare.summary.cube, above.summary.cube)
@@ -165,53 +164,53 @@ def _stored_as(cube: CubeView, view: View) -> View:
 
 def summary_of(
     name: str, plan: Relation, strata: tuple[Stratum, ...], schemas: tuple[TableSchema, ...]
-) -> Summary | GroupingSets | NoCube:
+) -> Summary | GroupingSets | Reason:
     """The view as a generalized cube view, or as several, with its stored state; or why it is none."""
     found = cube_views(plan, {schema.name: schema for schema in schemas}, name)
-    if isinstance(found, NoCube):
+    if isinstance(found, Reason):
         return found
     if len(found) > 1:
         return _grouping_sets(found, strata[:-1])
     [cube] = found
     if len(strata) > 1 or strata[-1].state is None:
-        return NoCube("no-aggregate", "it is stored as rows, not as the state of one aggregation")
+        return Reason("no-aggregate", "it is stored as rows, not as the state of one aggregation")
     if not cube.measures:
-        return NoCube("no-aggregate", "it eliminates duplicates and aggregates nothing")
+        return Reason("no-aggregate", "it eliminates duplicates and aggregates nothing")
     return Summary(cube, strata[-1].state)
 
 
-def _grouping_sets(cubes: tuple[CubeView, ...], strata: tuple[Stratum, ...]) -> GroupingSets | NoCube:
+def _grouping_sets(cubes: tuple[CubeView, ...], strata: tuple[Stratum, ...]) -> GroupingSets | Reason:
     states = [stratum.state for stratum in strata]
     if len(states) != len(cubes) or not all(cube.measures for cube in cubes):
-        return NoCube("no-aggregate", "its grouping sets are not stored one by one")
+        return Reason("no-aggregate", "its grouping sets are not stored one by one")
     nodes = [
         Summary(cube.renamed(stratum.name), stratum.state)
         for cube, stratum in zip(cubes, strata, strict=True)
         if stratum.state is not None
     ]
     if len(nodes) < len(cubes):
-        return NoCube("no-aggregate", "one of its grouping sets is stored as rows")
+        return Reason("no-aggregate", "one of its grouping sets is stored as rows")
     return GroupingSets(tuple(nodes))
 
 
 def _by_ids(
     name: str, relation: Relation | None, schemas: tuple[TableSchema, ...], asked: str, caching: Caching
-) -> Definition | NoIds | None:
+) -> IdView | Reason | None:
     if asked not in (ID_DIFFS, TUPLE_DIFFS):
         return None
     if relation is None:
-        return NoIds("untranslatable", "The query cannot be written as a plan.")
+        return Reason("untranslatable", "The query cannot be written as a plan.")
     tables = {schema.name: schema for schema in schemas}
     return define(name, relation, tables, caching=caching, tuple_based=asked == TUPLE_DIFFS)
 
 
-def _strata(name: str, relation: Relation | None, by_ids: Definition | NoIds | None) -> tuple[Stratum, ...]:
+def _strata(name: str, relation: Relation | None, by_ids: IdView | Reason | None) -> tuple[Stratum, ...]:
     if relation is None:
         return (Stratum(name, None),)
-    return id_strata(by_ids) if isinstance(by_ids, Definition) else program(name, relation)
+    return id_strata(by_ids) if isinstance(by_ids, IdView) else program(name, relation)
 
 
-def _query(definition: ViewDefinition, catalog: front_end.Catalog) -> ViewQuery:
+def _query(definition: ViewDefinition, catalog: front_end.KnownRelations) -> ViewQuery:
     if definition.language != DATALOG:
         names = tuple(column.name for column in definition.columns)
         other_meaning = unread(dict(definition.settings or ()), definition.sql)
@@ -223,7 +222,7 @@ def _query(definition: ViewDefinition, catalog: front_end.Catalog) -> ViewQuery:
     return ViewQuery(definition.sql, relation, relation.columns, base_tables(relation))
 
 
-def _derived(definition: ViewDefinition, catalog: front_end.Catalog) -> Relation:
+def _derived(definition: ViewDefinition, catalog: front_end.KnownRelations) -> Relation:
     predicates = translate(parse_program(definition.sql), catalog, dict(definition.predicates))
     return next(predicate.relation for predicate in predicates if predicate.name == definition.name)
 

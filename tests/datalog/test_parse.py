@@ -14,11 +14,11 @@ from viewkeeper.datalog.syntax import (
     Argument,
     Arithmetic,
     Atom,
+    Clause,
     Comparison,
     Constant,
     GroupBy,
     Negation,
-    Rule,
     Variable,
 )
 from viewkeeper.datalog.write import program_text
@@ -41,8 +41,8 @@ def test_rules_facts_and_comments() -> None:
         """
     )
     fact, rule = program.rules
-    assert fact == Rule(atom("p", Constant("a"), ONE))
-    assert rule == Rule(
+    assert fact == Clause(atom("p", Constant("a"), ONE))
+    assert rule == Clause(
         atom("p", X, Constant("-2.5", is_number=True)),
         (
             atom("q", X),

@@ -21,8 +21,8 @@ from tests.maintenance.id_diffs.stage import Stage
 from tests.maintenance.id_diffs.views import SCHEMAS, Tables, random_change, random_tables, random_view
 from viewkeeper.algebra.merge.spec import DiffKind
 from viewkeeper.algebra.relations import Reference, Relation
-from viewkeeper.maintenance.id_diffs import Caching, Definition, Script, base_table_reads, define
-from viewkeeper.maintenance.id_diffs.caches import Source
+from viewkeeper.maintenance.id_diffs import Caching, IdView, Script, base_table_reads, define
+from viewkeeper.maintenance.id_diffs.caches import ChangeSource
 from viewkeeper.maintenance.id_diffs.diffs import Diff, applied
 from viewkeeper.maintenance.id_diffs.inline import inlined
 from viewkeeper.maintenance.id_diffs.schemas import BaseTable, base_tables, conditional_attributes
@@ -38,9 +38,9 @@ def stage() -> Stage:
     return Stage(SCHEMAS.values())
 
 
-def definition(plan: Relation, caching: Caching = Caching.AUTO, tuple_based: bool = False) -> Definition:
+def definition(plan: Relation, caching: Caching = Caching.AUTO, tuple_based: bool = False) -> IdView:
     found = define("v", plan, SCHEMAS, caching=caching, tuple_based=tuple_based)
-    assert isinstance(found, Definition), found
+    assert isinstance(found, IdView), found
     return found
 
 
@@ -225,7 +225,7 @@ def test_apply_as_algebra_is_apply_as_dml(seed: int) -> None:
 def test_updates_of_non_conditional_attributes_read_no_base_table(seed: int) -> None:
     """Structurally: the script for such an update has no scan of a table at OLD or at NEW."""
     whole = definition(random_view(Random(seed), plain=True), Caching.ALWAYS)
-    assert Source.QUERIED not in whole.caches.sources.values()
+    assert ChangeSource.QUERIED not in whole.caches.sources.values()
     for table in base_tables(whole.top, SCHEMAS):
         conditional = {name for group in conditional_attributes(whole.top, table) for name in group}
         for diff in whole.script().base:

@@ -30,7 +30,7 @@ from viewkeeper.maintenance.lattice.parents import (
     propagate,
 )
 from viewkeeper.maintenance.summary_delta.preaggregate import preaggregated, preaggregated_delta
-from viewkeeper.maintenance.summary_delta.prepare import Batch, alive, full_state
+from viewkeeper.maintenance.summary_delta.prepare import BatchFacts, alive, full_state
 from viewkeeper.maintenance.summary_delta.state import delta_columns, stored_columns, visible
 
 RANDOM = st.randoms(use_true_random=False)
@@ -68,7 +68,7 @@ def test_layers_from_the_lattice_equal_recomputation(rng: Random) -> None:
         db.load(before, step.after)
         for node in nodes.views if number == 0 else ():
             db.store(f"stored_{node.name}", old(full_state(node), frozenset(known)))
-        batch = Batch(step.changed, step.insert_only)
+        batch = BatchFacts(step.changed, step.insert_only)
         choices = choose_for_deltas(nodes, random_statistics(rng, nodes), batch)
         steps = propagate(choices, batch, lambda node: alive(node, stored(node)))
         for sd in steps:
@@ -148,7 +148,7 @@ def test_preaggregated_layers_equal_recomputation(rng: Random) -> None:
     before = {**dimensions(rng, known, None), "f": facts(rng, known, rng.randint(0, 8))}
     step = change(rng, known, before)
     db.load(before, step.after)
-    batch = Batch(step.changed, step.insert_only)
+    batch = BatchFacts(step.changed, step.insert_only)
     first = preaggregated(node, batch)
     if first is None:
         return

@@ -21,7 +21,7 @@ from viewkeeper.algebra.counts import weighted
 from viewkeeper.algebra.relations import Relation, State
 from viewkeeper.algebra.schema import COUNT, Column, TableSchema
 from viewkeeper.delta import delta
-from viewkeeper.maintenance.id_diffs import Caching, Definition, define
+from viewkeeper.maintenance.id_diffs import Caching, IdView, define
 from viewkeeper.sql.known_relations import StaticCatalog
 from viewkeeper.sql.parse import parse_view
 
@@ -160,8 +160,8 @@ def test_id_based_scripts(seed: int) -> None:
     random = Random(seed)
     plan = plan_of(random)
     definition = define("v", plan, SCHEMAS, caching=random.choice(list(Caching)))
-    assume(isinstance(definition, Definition))
-    assert isinstance(definition, Definition)
+    assume(isinstance(definition, IdView))
+    assert isinstance(definition, IdView)
     script = definition.script()
     for _ in range(4):
         load(random)
@@ -179,7 +179,7 @@ def test_ids_do_not_pass_where_types_do_not_show(exists: str, table: str, link: 
     plan = parse_view(text, StaticCatalog(tuple(SCHEMAS.values()))).relation
     assert plan is not None
     definition = define("v", plan, SCHEMAS)
-    assert isinstance(definition, Definition)
+    assert isinstance(definition, IdView)
     for seed in range(6):
         load(Random(seed))
         stage().populate(definition.script())

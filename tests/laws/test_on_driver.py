@@ -33,7 +33,7 @@ from viewkeeper.limits import LIMITS
 from viewkeeper.maintenance.id_diffs import Caching
 from viewkeeper.maintenance.id_diffs.inline import inlined
 from viewkeeper.maintenance.id_diffs.schemas import BaseTable, base_tables, belongs
-from viewkeeper.maintenance.id_diffs.script import Apply, Compute, Script
+from viewkeeper.maintenance.id_diffs.script import Apply, ComputeDiff, Script
 from viewkeeper.maintenance.id_diffs.strategy import zero_or_one
 from viewkeeper.spark.held import Held
 from viewkeeper.spark.on_driver import flags_in, log_of, picked, put_together
@@ -150,5 +150,5 @@ def test_what_does_more_than_pick_is_left_to_spark() -> None:
     assert picked(computed, rows) is None
     assert picked(Project(computed, same(("one",))), rows) is None
     step = next(step for step in found.base_steps() if step.name == table.log.name)
-    assert isinstance(step, Compute)
+    assert isinstance(step, ComputeDiff)
     assert picked(step.query, rows) is None

@@ -24,7 +24,7 @@ from viewkeeper.algebra.relations import Aggregate, Filter, JoinKind, Negate, Re
 from viewkeeper.algebra.walk import base_tables
 from viewkeeper.delta import delta, old
 from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState, aggregate_state
-from viewkeeper.delta.parts import Kind
+from viewkeeper.delta.parts import PartKind
 from viewkeeper.delta.stored_aggregate import (
     affected_rows,
     as_updates,
@@ -192,5 +192,5 @@ def test_state_is_exact_and_its_deltas_obey_the_law(aggregate: Aggregate, histor
 
 def known_again(state: AggregateState, stored: Relation) -> Relation:
     """The state but for what tells how a group came to be what it is."""
-    peaks = {state.name(part) for part in state.parts if part.kind is Kind.PEAK}
+    peaks = {state.name(part) for part in state.parts if part.kind is PartKind.PEAK}
     return restricted_to(stored, (name for name in stored.columns if name not in peaks))

@@ -19,7 +19,7 @@ from viewkeeper.algebra.relations import Aggregate, Reference, Relation
 from viewkeeper.delta.states import old
 from viewkeeper.maintenance.lattice.cube_view import CubeView, source
 from viewkeeper.maintenance.summary_delta.prepare import (
-    Batch,
+    BatchFacts,
     alive,
     full_state,
     prepare_both,
@@ -37,7 +37,7 @@ def database() -> Database:
     return Database()
 
 
-def refreshed(db: Database, node: CubeView, delta: Relation, batch: Batch, weakly: bool) -> None:
+def refreshed(db: Database, node: CubeView, delta: Relation, batch: BatchFacts, weakly: bool) -> None:
     """Folds a summary-delta into the table `stored_<view>` as layers would be, dead groups included."""
     stored = Reference(f"stored_{node.name}", stored_columns(node))
     done = refresh(node, delta, batch, alive(node, stored), weakly_minimal=weakly)
@@ -60,7 +60,7 @@ def test_layers_equal_recomputation(rng: Random) -> None:
         db.load(before, step.after)
         if number == 0:
             db.store("stored_v", old(full_state(node), frozenset(known)))
-        batch = Batch(step.changed, step.insert_only)
+        batch = BatchFacts(step.changed, step.insert_only)
         db.store("sd", summary_delta(node, batch))
         delta = Reference("sd", delta_columns(node, batch.may_delete))
         refreshed(db, node, delta, batch, is_weakly_minimal(node, batch))
@@ -91,5 +91,5 @@ def test_prepare_changes_is_the_union_of_both_sides(rng: Random) -> None:
     before = {**dimensions(rng, known, None), "f": facts(rng, known, rng.randint(0, 6))}
     step = change(rng, known, before)
     db.load(before, step.after)
-    node, batch = view(rng, known, "v"), Batch(step.changed, step.insert_only)
+    node, batch = view(rng, known, "v"), BatchFacts(step.changed, step.insert_only)
     assert db.rows(prepare_changes(node, batch)) == db.rows(prepare_both(node, batch))

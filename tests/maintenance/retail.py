@@ -26,8 +26,8 @@ from viewkeeper.algebra.schema import Column, ForeignKey, TableSchema
 from viewkeeper.delta.states import at
 from viewkeeper.maintenance.lattice.cube_view import CubeView
 from viewkeeper.maintenance.lattice.recognise import cube_view
-from viewkeeper.maintenance.summary_delta.prepare import Batch, alive, full_state
-from viewkeeper.maintenance.summary_delta.refresh import Refresh, merged, overridden, refresh
+from viewkeeper.maintenance.summary_delta.prepare import BatchFacts, alive, full_state
+from viewkeeper.maintenance.summary_delta.refresh import RefreshLayers, merged, overridden, refresh
 from viewkeeper.maintenance.summary_delta.state import stored_columns
 from viewkeeper.sql.render import DUCKDB, render
 
@@ -148,7 +148,7 @@ class Retail:
 
     def change(
         self, insert: dict[str, list[Row]] | None = None, delete: dict[str, list[Row]] | None = None
-    ) -> Batch:
+    ) -> BatchFacts:
         """Applies a batch; the state before it is OLD, and its net rows are DELTA."""
         insert, delete = insert or {}, delete or {}
         before = self.rows_of
@@ -158,7 +158,7 @@ class Retail:
         }
         self._fill(before)
         changed = frozenset(n for n in before if Counter(before[n]) != Counter(self.rows_of[n]))
-        return Batch(changed, insert_only=not any(delete.values()))
+        return BatchFacts(changed, insert_only=not any(delete.values()))
 
     def _fill(self, before: dict[str, list[Row]] | None = None) -> None:
         before = before or self.rows_of
@@ -190,7 +190,9 @@ class Retail:
     def stored(self, node: CubeView) -> Reference:
         return Reference(f"main_{node.name}", stored_columns(node))
 
-    def refresh(self, node: CubeView, delta: Relation, batch: Batch, weakly_minimal: bool = False) -> Refresh:
+    def refresh(
+        self, node: CubeView, delta: Relation, batch: BatchFacts, weakly_minimal: bool = False
+    ) -> RefreshLayers:
         """Refreshes the stored view; gives what was appended."""
         stored = self.stored(node)
         delta = self.store(f"sd_{node.name}", delta)

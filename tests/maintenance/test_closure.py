@@ -17,7 +17,7 @@ from viewkeeper.datalog.parse import parse_program
 from viewkeeper.maintenance.dred.algorithm import Maintained, maintain
 from viewkeeper.maintenance.dred.changed_subgoals import Changes, Subgoals
 from viewkeeper.maintenance.dred.closure import Closure, closure
-from viewkeeper.maintenance.dred.phases import Stratum
+from viewkeeper.maintenance.dred.phases import RecursiveStratum
 from viewkeeper.maintenance.recursion.port import Run
 from viewkeeper.maintenance.recursion.seminaive import evaluate_fixpoint
 from viewkeeper.maintenance.recursion.unfold import rules_of
@@ -54,7 +54,7 @@ def found(text: str) -> Closure | None:
     (fixpoint,) = fixpoints(parse_program(text))
     rules = {d.name: rules_of(d, frozenset({d.name})) for d in fixpoint.definitions}
     none = dict.fromkeys(rules, ())
-    return closure(Stratum(fixpoint.definitions, Subgoals(Changes(), {}, {}), rules, none, none))
+    return closure(RecursiveStratum(fixpoint.definitions, Subgoals(Changes(), {}, {}), rules, none, none))
 
 
 def maintained(text: str, links: Bag, gone: Collection[Edge], new: Collection[Edge]) -> int:

@@ -27,7 +27,7 @@ from viewkeeper.algebra.walk import base_tables
 from viewkeeper.errors import InvalidOption
 from viewkeeper.maintenance.lattice.answer import Answer, answer
 from viewkeeper.maintenance.lattice.build import lattice, why_not
-from viewkeeper.maintenance.lattice.cube_view import CubeView, Refusal
+from viewkeeper.maintenance.lattice.cube_view import CubeView
 from viewkeeper.maintenance.lattice.derives import Edge, derives
 from viewkeeper.maintenance.lattice.edge import edge_delta, edge_query
 from viewkeeper.maintenance.lattice.hierarchy import hierarchies, violations
@@ -36,11 +36,12 @@ from viewkeeper.maintenance.lattice.parents import Statistics, choose_for_deltas
 from viewkeeper.maintenance.lattice.recognise import cube_view
 from viewkeeper.maintenance.summary_delta.prepare import batch, full_state, summary_delta
 from viewkeeper.maintenance.summary_delta.state import stored_columns, visible
+from viewkeeper.report import Reason
 
 
 def code(child: CubeView, parent: CubeView) -> str:
     found = derives(child, parent)
-    assert isinstance(found, Refusal)
+    assert isinstance(found, Reason)
     assert parent.name in found.sentence
     return found.code
 
@@ -177,7 +178,7 @@ SUMMARY = TableSchema(
 )
 
 
-def over_summary(keys: str, measures: str) -> CubeView | Refusal:
+def over_summary(keys: str, measures: str) -> CubeView | Reason:
     rel = Scan("SID_sales", tuple(Bound(c.name, c) for c in SUMMARY.columns))
     found = cube_view(
         Aggregate(rel, tuple(named(keys)), tuple(named(measures))), {"SID_sales": SUMMARY}, "top"
@@ -220,7 +221,7 @@ class TestSummaryOverSummary:
     )
     def test_what_counts_groups_is_refused(self, keys, measures, why):
         found = over_summary(keys, measures)
-        assert isinstance(found, Refusal)
+        assert isinstance(found, Reason)
         assert found.code == why
 
 
@@ -240,7 +241,7 @@ class TestAnswers:
 
     def test_why_no_view_answers(self):
         found = answer(view("query", "price", "COUNT(*) AS n"), FIGURE_1, full_state)
-        assert isinstance(found, Refusal)
+        assert isinstance(found, Reason)
         assert found.code == "not-derivable"
         assert "does not group by price" in found.sentence
 
@@ -256,5 +257,5 @@ class TestAnswers:
         )
         assert isinstance(other, CubeView)
         found = answer(other, FIGURE_1, full_state)
-        assert isinstance(found, Refusal)
+        assert isinstance(found, Reason)
         assert found.code == "no-view"

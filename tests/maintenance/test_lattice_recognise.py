@@ -21,13 +21,14 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.schema import Column, ForeignKey, TableSchema
 from viewkeeper.maintenance.lattice.build import lattice
-from viewkeeper.maintenance.lattice.cube_view import CubeView, Refusal
+from viewkeeper.maintenance.lattice.cube_view import CubeView
 from viewkeeper.maintenance.lattice.derives import derives
 from viewkeeper.maintenance.lattice.recognise import cube_view, cube_views
 from viewkeeper.maintenance.lattice.summary import Summary, is_exact
 from viewkeeper.maintenance.program import program
 from viewkeeper.maintenance.summary_delta.prepare import full_state
 from viewkeeper.maintenance.summary_delta.state import visible
+from viewkeeper.report import Reason
 from viewkeeper.sql.known_relations import StaticCatalog
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.render import DUCKDB, render
@@ -41,7 +42,7 @@ def recognised(rel, schemas=SCHEMAS) -> CubeView:
 
 def refused(rel, schemas=SCHEMAS) -> str:
     found = cube_view(rel, schemas, "v")
-    assert isinstance(found, Refusal)
+    assert isinstance(found, Reason)
     assert found.sentence
     return found.code
 
@@ -180,7 +181,7 @@ def test_grouping_sets_are_several_nodes_of_one_view():
         )
     )
     nodes = cube_views(rollup, SCHEMAS, "sales")
-    assert not isinstance(nodes, Refusal)
+    assert not isinstance(nodes, Reason)
     assert [node.name for node in nodes] == ["sales#1", "sales#2", "sales#3"]
     assert [len(node.keys) for node in nodes] == [2, 1, 0]
     retail = Retail()
@@ -197,7 +198,7 @@ def test_a_rollup_as_the_front_end_writes_it():
     rel = parse_view(sql, StaticCatalog(SCHEMAS.values())).relation
     assert rel is not None
     nodes = cube_views(rel, SCHEMAS, "sales")
-    assert not isinstance(nodes, Refusal)
+    assert not isinstance(nodes, Reason)
     assert [[k.name for k in node.keys if k.name in ("region", "city")] for node in nodes] == [
         ["region", "city"],
         ["region"],
@@ -216,7 +217,7 @@ def test_a_rollup_as_the_front_end_writes_it():
 def test_one_refused_grouping_set_refuses_the_view():
     bad = UnionAll((plan("storeID", "COUNT(*) AS n"), plan("storeID", "MEDIAN(qty) AS n")))
     found = cube_views(bad, SCHEMAS, "v")
-    assert isinstance(found, Refusal)
+    assert isinstance(found, Reason)
     assert found.code == "holistic"
 
 

@@ -13,7 +13,7 @@ from viewkeeper.algebra.counts import plain
 from viewkeeper.algebra.expressions import same
 from viewkeeper.algebra.relations import Bound, Filter, Join, JoinKind, Project, Relation, Scan
 from viewkeeper.algebra.schema import Column
-from viewkeeper.maintenance.relevance.domains import Constant, Kind
+from viewkeeper.maintenance.relevance.domains import ConstantNode, ValueKind
 from viewkeeper.maintenance.relevance.formulae import AtMost
 from viewkeeper.maintenance.relevance.graph import Graph
 from viewkeeper.maintenance.relevance.irrelevant_updates import (
@@ -23,7 +23,7 @@ from viewkeeper.maintenance.relevance.irrelevant_updates import (
 )
 from viewkeeper.sql.render import DUCKDB, render, render_expression
 
-ZERO = Constant(Kind.EXACT)
+ZERO = ConstantNode(ValueKind.EXACT)
 
 
 def scan(table: str, *names: str) -> Scan:

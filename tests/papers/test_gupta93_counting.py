@@ -11,7 +11,7 @@ from viewkeeper.algebra.relations import Aggregate, Distinct, JoinKind, Relation
 from viewkeeper.algebra.walk import scans, with_children
 from viewkeeper.delta import delta, old
 from viewkeeper.delta.join import delta_inner_join
-from viewkeeper.delta.states import Input
+from viewkeeper.delta.states import Operand
 from viewkeeper.rewrite.join_block import join_block
 
 LINK = frozenset({"link"})
@@ -79,11 +79,11 @@ def test_example_4_2_delta_rules_of_the_second_stratum() -> None:
     db = graph("ab ad dc bc ch fg", "ab*-1 df af")
     hops, link = hop(db), db.scan("link", "s5", "d5")
     join = joined(hops, link, JoinKind.INNER, equal(column(hops.columns[1]), column("s5")))
-    left = Input(old(hops, LINK), hops, delta(hops, LINK))
-    right = Input(old(link, LINK), link, delta(link, LINK))
+    left = Operand(old(hops, LINK), hops, delta(hops, LINK))
+    right = Operand(old(link, LINK), link, delta(link, LINK))
     rules = delta_inner_join(join_block(join), (left, right))
     ends = (Named("x", column(hops.columns[0])), Named("y", column("d5")))
-    nothing = Input(old(link, LINK), link, delta(link, frozenset()))
+    nothing = Operand(old(link, LINK), link, delta(link, frozenset()))
     first = delta_inner_join(join_block(join), (left, nothing))
     assert db.value(projected(first, ends)) == pairs("ah*-1 ag")
     assert db.value(projected(rules, ends)) == pairs("ah*-1 ag")

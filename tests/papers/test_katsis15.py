@@ -12,13 +12,13 @@ from tests.maintenance.id_diffs.stage import Row, Rows, Stage, at
 from viewkeeper.algebra.merge.spec import DiffKind
 from viewkeeper.algebra.relations import Aggregate, Filter, Join, Reference, Relation, Scan, State
 from viewkeeper.algebra.walk import nodes, scans
-from viewkeeper.maintenance.id_diffs import Definition, base_table_reads, define
+from viewkeeper.maintenance.id_diffs import IdView, base_table_reads, define
 from viewkeeper.maintenance.id_diffs.diffs import Diff, DiffSchema, applied, delete_schema, insert_schema
 from viewkeeper.maintenance.id_diffs.ids import Component, subviews
 from viewkeeper.maintenance.id_diffs.instantiate import instantiate
 from viewkeeper.maintenance.id_diffs.rules.selection import selection
 from viewkeeper.maintenance.id_diffs.schemas import base_diffs, base_tables
-from viewkeeper.maintenance.id_diffs.script import Apply, Compute, Script, computations
+from viewkeeper.maintenance.id_diffs.script import Apply, ComputeDiff, Script, computations
 
 V_BEFORE = Counter([("D1", "P1", 10), ("D2", "P1", 10), ("D1", "P2", 20)])
 DEARER = {**BEFORE, "parts": [("P1", 11), ("P2", 20)]}
@@ -29,9 +29,9 @@ def stage() -> Stage:
     return Stage(SCHEMAS.values())
 
 
-def defined(plan: Relation, **options: object) -> Definition:
+def defined(plan: Relation, **options: object) -> IdView:
     found = define("v", plan, SCHEMAS, **options)  # type: ignore[arg-type]
-    assert isinstance(found, Definition)
+    assert isinstance(found, IdView)
     return found
 
 
@@ -141,7 +141,7 @@ def test_example_4_2_the_ids_of_every_operator() -> None:
 
 def test_example_4_3_a_general_aggregate_computes_touched_groups_again(stage: Stage) -> None:
     script = defined(v_prime(exp.Max)).script({"ins_devices_parts"})
-    again = next(s for s in script.steps if isinstance(s, Compute) and s.name.startswith("again"))
+    again = next(s for s in script.steps if isinstance(s, ComputeDiff) and s.name.startswith("again"))
     assert [type(node).__name__ for node in nodes(again.query)].count("Aggregate") == 1
     run(stage, script, {**BEFORE, "devices_parts": [*BEFORE["devices_parts"], ("D2", "P2")]})
     assert visible(stage, script) == Counter([("D1", 20), ("D2", 20)])

@@ -8,7 +8,7 @@ from benchmarks.bsma import KEYS, QUERIES
 from benchmarks.ids import SWEEPS, Setting
 from viewkeeper.algebra.merge.spec import DiffKind
 from viewkeeper.algebra.schema import Column, TableSchema
-from viewkeeper.maintenance.id_diffs import Caching, Definition, base_table_reads, define
+from viewkeeper.maintenance.id_diffs import Caching, IdView, base_table_reads, define
 from viewkeeper.sql.known_relations import StaticCatalog
 from viewkeeper.sql.parse import parse_view
 
@@ -36,15 +36,15 @@ def schema(name: str) -> TableSchema:
 SCHEMAS = {name: schema(name) for name in COLUMNS}
 
 
-def defined(sql: str, tuple_based: bool = False) -> Definition:
+def defined(sql: str, tuple_based: bool = False) -> IdView:
     plan = parse_view(sql, StaticCatalog(tuple(SCHEMAS.values()))).relation
     assert plan is not None
     found = define("v", plan, SCHEMAS, caching=Caching.ALWAYS, tuple_based=tuple_based)
-    assert isinstance(found, Definition), found
+    assert isinstance(found, IdView), found
     return found
 
 
-def tables_read(definition: Definition, table: str, column: str) -> list[str]:
+def tables_read(definition: IdView, table: str, column: str) -> list[str]:
     """The base tables that are read for an update of one column, each as often as it is read."""
     updates = [diff for diff in definition.diffs_of(table) if diff.schema.kind is DiffKind.UPDATE]
     changed = {diff.name for diff in updates if column in diff.schema.updated}

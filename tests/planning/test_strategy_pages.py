@@ -22,7 +22,7 @@ from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.datalog.parse import parse_program
 from viewkeeper.delta import delta
 from viewkeeper.delta.summary_delta import summary_columns, summary_delta
-from viewkeeper.maintenance.id_diffs import Apply, Definition, base_table_reads, define
+from viewkeeper.maintenance.id_diffs import Apply, IdView, base_table_reads, define
 from viewkeeper.maintenance.program import program
 from viewkeeper.maintenance.relevance.irrelevant_updates import relevance
 from viewkeeper.sql.known_relations import StaticCatalog
@@ -118,7 +118,7 @@ def test_the_example_of_dred() -> None:
 def test_the_example_of_id_diffs(tuple_based: bool, ids: tuple[str, ...], tables_read: set[str]) -> None:
     view = example("id-diffs", SCHEMAS.values())
     definition = define("v", view, SCHEMAS, tuple_based=tuple_based)
-    assert isinstance(definition, Definition)
+    assert isinstance(definition, IdView)
     script = definition.script({"upd_parts"})
     stage = Stage(SCHEMAS.values())
     stage.load(BEFORE, {**BEFORE, "parts": [("P1", 11), ("P2", 20)]})

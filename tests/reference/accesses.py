@@ -12,7 +12,12 @@ from dataclasses import dataclass
 
 from viewkeeper.maintenance.lattice.build import Lattice
 from viewkeeper.maintenance.lattice.cube_view import CubeView
-from viewkeeper.maintenance.lattice.parents import Choice, Statistics, choose_for_deltas, choose_for_views
+from viewkeeper.maintenance.lattice.parents import (
+    ParentChoice,
+    Statistics,
+    choose_for_deltas,
+    choose_for_views,
+)
 from viewkeeper.maintenance.summary_delta.prepare import batch
 
 
@@ -54,7 +59,7 @@ def total(rows: Iterable[Accesses]) -> Accesses:
     return sum(rows, Accesses(0, 0, 0, 0))
 
 
-def _parents(choices: Iterable[Choice]) -> dict[str, str | None]:
+def _parents(choices: Iterable[ParentChoice]) -> dict[str, str | None]:
     return {choice.view.name: choice.parent for choice in choices}
 
 

@@ -13,7 +13,7 @@ from viewkeeper import errors, views
 from viewkeeper.algebra.expressions import Scalar
 from viewkeeper.ddl import redefinition
 from viewkeeper.delta import functions
-from viewkeeper.delta.parts import Decomposition, Kind, Part
+from viewkeeper.delta.parts import Decomposition, Part, PartKind
 
 TEXTS = {
     "spread": "SELECT g, VAR_POP(v) AS s, COUNT(*) AS n FROM t GROUP BY g",
@@ -31,7 +31,11 @@ def sums_of_squares(call: Scalar, filtered: Callable[[Scalar], Scalar]) -> Decom
     x = exp.cast(filtered(call.this), "double")
     variance = "(q - v * v / n) / n" if isinstance(call, exp.VariancePop) else "(q - v * v / n) / (n - 1)"
     shown = f"sqrt({variance})" if isinstance(call, exp.Stddev) else variance
-    parts = (Part(Kind.SUM, x), Part(Kind.SUM, exp.Mul(this=x, expression=x.copy())), Part(Kind.COUNT, x))
+    parts = (
+        Part(PartKind.SUM, x),
+        Part(PartKind.SUM, exp.Mul(this=x, expression=x.copy())),
+        Part(PartKind.COUNT, x),
+    )
     return Decomposition(f"CASE WHEN n > 1 THEN {shown} END", tuple(zip("vqn", parts, strict=True)))
 
 

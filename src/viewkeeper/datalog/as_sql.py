@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from viewkeeper.datalog.syntax import (
     Arithmetic,
     Atom,
+    Clause,
     Comparison,
     Constant,
     GroupBy,
     Negation,
-    Rule,
     Term,
     Variable,
     variables,
@@ -30,13 +30,13 @@ Columns = Mapping[str, Sequence[str]]
 """The columns of every predicate, by its name in lower case."""
 
 
-def rules_query(rules: Sequence[Rule], columns: Columns) -> str:
+def rules_query(rules: Sequence[Clause], columns: Columns) -> str:
     """All rules of one predicate: the set of what they derive."""
     return " UNION ".join(_select(rule, columns) for rule in rules)
 
 
-def _select(rule: Rule, columns: Columns) -> str:
-    body = _Body(columns)
+def _select(rule: Clause, columns: Columns) -> str:
+    body = _SqlBody(columns)
     for number, subgoal in enumerate(rule.body, start=1):
         match subgoal:
             case Atom():
@@ -54,7 +54,7 @@ def _select(rule: Rule, columns: Columns) -> str:
 
 
 @dataclass
-class _Body:
+class _SqlBody:
     """What is joined so far, what must hold, and what each variable is."""
 
     columns: Columns
@@ -84,7 +84,7 @@ class _Body:
         }
 
     def group(self, subgoal: GroupBy, alias: str) -> None:
-        inner = _Body(self.columns)
+        inner = _SqlBody(self.columns)
         inner.join(_name(subgoal.atom.predicate), "g", inner.arguments(subgoal.atom))
         keys = [key.name for key in dict.fromkeys(subgoal.keys)]
         shown = [f"{inner.values[key]} AS k{place}" for place, key in enumerate(keys)]

@@ -14,11 +14,11 @@ from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.datalog.syntax import (
     Arithmetic,
     Atom,
+    Clause,
     Comparison,
     GroupBy,
     Negation,
     Program,
-    Rule,
     Term,
     Variable,
     fault,
@@ -27,7 +27,7 @@ from viewkeeper.datalog.syntax import (
 )
 from viewkeeper.errors import InvalidDatalog, NotFound, UnknownTable
 from viewkeeper.maintenance.recursion.strata import path, strongly_connected
-from viewkeeper.sql.known_relations import Catalog, did_you_mean
+from viewkeeper.sql.known_relations import KnownRelations, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Signature:
 
 
 def signatures(
-    program: Program, catalog: Catalog, columns: Mapping[str, tuple[str, ...]] | None = None
+    program: Program, catalog: KnownRelations, columns: Mapping[str, tuple[str, ...]] | None = None
 ) -> dict[str, Signature]:
     """Every predicate that the program mentions. `columns` fixes the names of some derived ones."""
     known: dict[str, Signature] = {}
@@ -61,7 +61,7 @@ def signatures(
     return known
 
 
-def head_columns(rule: Rule) -> tuple[str, ...]:
+def head_columns(rule: Clause) -> tuple[str, ...]:
     """Column names of a derived predicate: its first head's variables in lower case, made unique."""
     names: list[str] = []
     for number, term in enumerate(rule.head.terms, start=1):
@@ -70,7 +70,7 @@ def head_columns(rule: Rule) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _stored(atom: Atom, catalog: Catalog, program: Program) -> Signature:
+def _stored(atom: Atom, catalog: KnownRelations, program: Program) -> Signature:
     try:
         schema = catalog.schema(atom.predicate)
     except (UnknownTable, NotFound, KeyError) as unknown:
@@ -115,7 +115,7 @@ def _check_arity(atom: Atom, known: Mapping[str, Signature]) -> None:
         raise fault(atom.at, what, f"Its columns are {', '.join(signature.columns)}.")
 
 
-def _check_local_variables(rule: Rule) -> None:
+def _check_local_variables(rule: Clause) -> None:
     """Variables of a grouped atom that are not grouped by mean nothing outside of it."""
     for place, subgoal in enumerate(rule.body):
         if not isinstance(subgoal, GroupBy):
@@ -154,7 +154,7 @@ def _mentioned(subgoal: Atom | Negation | Comparison | GroupBy) -> Iterator[Vari
     return (variable for term in terms for variable in variables(term))
 
 
-def bound_variables(rule: Rule) -> set[str]:
+def bound_variables(rule: Clause) -> set[str]:
     """The variables that positive subgoals bind, directly or by equations with bound sides."""
     bound: set[str] = set()
     for subgoal in rule.body:
@@ -177,7 +177,7 @@ def assigned(equation: Comparison, bound: set[str]) -> Variable | None:
     return None
 
 
-def _check_safety(rule: Rule) -> None:
+def _check_safety(rule: Clause) -> None:
     bound = bound_variables(rule)
     places = [*rule.head.terms]
     for subgoal in rule.body:
@@ -202,7 +202,7 @@ def _has_anonymous(term: Term) -> bool:
     return isinstance(term, Variable) and term.is_anonymous
 
 
-def _unsafe(variable: Variable, rule: Rule) -> InvalidDatalog:
+def _unsafe(variable: Variable, rule: Clause) -> InvalidDatalog:
     hint = f"Add a subgoal to the rule for {rule.head.predicate} that has {variable.name} as an argument."
     what = f"unsafe rule: {variable.name} is not bound by any positive subgoal."
     return fault(variable.at, what, hint)

@@ -23,13 +23,13 @@ from viewkeeper.datalog.syntax import (
     Argument,
     Arithmetic,
     Atom,
+    Clause,
     Comparison,
     Constant,
     GroupBy,
     Negation,
     Position,
     Program,
-    Rule,
     Subgoal,
     Term,
     Variable,
@@ -43,18 +43,18 @@ AGGREGATES = ("min", "max", "sum", "count", "avg")
 
 def parse_program(text: str) -> Program:
     """The program that the text writes down. Nothing is known yet of tables or types."""
-    return _Parser(text).program()
+    return _DatalogParser(text).program()
 
 
 def with_rules(program: Program, text: str) -> Program:
     """The program with the rules of the text behind its own; one that it has already is not repeated."""
-    more = _Parser(text, program.predicates).program()
+    more = _DatalogParser(text, program.predicates).program()
     return Program(tuple(dict.fromkeys((*program.rules, *more.rules))))
 
 
 def without_rules(program: Program, text: str) -> Program:
     """The program without the rules of the text, which it must have, written with the same variables."""
-    less = _Parser(text, program.predicates).program()
+    less = _DatalogParser(text, program.predicates).program()
     for rule in less.rules:
         if rule not in program.rules:
             hint = "Write the rule as it was defined, with the same variables."
@@ -62,7 +62,7 @@ def without_rules(program: Program, text: str) -> Program:
     return Program(tuple(rule for rule in program.rules if rule not in less.rules))
 
 
-class _Parser:
+class _DatalogParser:
     def __init__(self, text: str, predicates: Iterable[str] = ()) -> None:
         self.tokens = list(tokens(text))
         self.place = 0
@@ -78,7 +78,7 @@ class _Parser:
             rules.append(self.rule())
         return Program(tuple(rules))
 
-    def rule(self) -> Rule:
+    def rule(self) -> Clause:
         at = self.token.at
         head = self.atom("a rule begins with a predicate, such as p(X)")
         body: list[Subgoal] = []
@@ -89,7 +89,7 @@ class _Parser:
         if not self.taken("."):
             wanted = "“,” or “.”" if body else "“:-” or “.”"
             raise self.fault(f"expected {wanted}, found {self.token}.")
-        return Rule(head, tuple(body), at)
+        return Clause(head, tuple(body), at)
 
     def subgoal(self) -> Subgoal:
         at = self.token.at

@@ -114,7 +114,7 @@ Subgoal: TypeAlias = Atom | Negation | Comparison | GroupBy
 
 
 @dataclass(frozen=True)
-class Rule:
+class Clause:
     """`head :- body.`; a fact has no body."""
 
     head: Atom
@@ -124,18 +124,18 @@ class Rule:
 
 @dataclass(frozen=True)
 class Program:
-    rules: tuple[Rule, ...]
+    rules: tuple[Clause, ...]
 
     @property
     def predicates(self) -> tuple[str, ...]:
         """The derived predicates, in the order of their first rules."""
         return tuple(dict.fromkeys(rule.head.predicate for rule in self.rules))
 
-    def rules_of(self, predicate: str) -> tuple[Rule, ...]:
+    def rules_of(self, predicate: str) -> tuple[Clause, ...]:
         return tuple(rule for rule in self.rules if rule.head.predicate == predicate)
 
 
-def subgoal_atoms(rule: Rule) -> Iterator[tuple[Atom, bool]]:
+def subgoal_atoms(rule: Clause) -> Iterator[tuple[Atom, bool]]:
     """The atoms of a body, and whether each must be complete before the rule can use it."""
     for subgoal in rule.body:
         if isinstance(subgoal, Atom):

@@ -19,10 +19,10 @@ from viewkeeper.algebra.relations import Definition, Distinct, Fixpoint, Relatio
 from viewkeeper.datalog.check import Signature, check, dependencies, signatures
 from viewkeeper.datalog.syntax import Program
 from viewkeeper.datalog.translate_rule import Translation, facts, translate_rule
-from viewkeeper.datalog.types import Types, infer
+from viewkeeper.datalog.types import VariableTypes, infer
 from viewkeeper.maintenance.recursion.rules import plan
 from viewkeeper.maintenance.recursion.strata import is_recursive, stratum_numbers, strongly_connected
-from viewkeeper.sql.known_relations import Catalog
+from viewkeeper.sql.known_relations import KnownRelations
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class DerivedPredicate:
 
 
 def translate(
-    program: Program, catalog: Catalog, columns: Mapping[str, tuple[str, ...]] | None = None
+    program: Program, catalog: KnownRelations, columns: Mapping[str, tuple[str, ...]] | None = None
 ) -> tuple[DerivedPredicate, ...]:
     """The derived predicates in the order of their strata; raises InvalidDatalog.
 
@@ -81,7 +81,11 @@ def _relation(definition: Definition, together: tuple[Definition, ...], recursiv
 
 
 def _definition(
-    name: str, program: Program, known: Mapping[str, Signature], types: Types, recursive: frozenset[str]
+    name: str,
+    program: Program,
+    known: Mapping[str, Signature],
+    types: VariableTypes,
+    recursive: frozenset[str],
 ) -> Definition:
     columns = known[name].columns
     translation = Translation(known, types, recursive)

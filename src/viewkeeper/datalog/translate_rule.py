@@ -47,7 +47,7 @@ from viewkeeper.datalog.syntax import (
     Term,
     Variable,
 )
-from viewkeeper.datalog.types import Types
+from viewkeeper.datalog.types import VariableTypes
 from viewkeeper.maintenance.recursion.rules import Rule, Test
 
 _OPERATORS: dict[str, type[exp.Binary]] = {
@@ -70,15 +70,15 @@ class Translation:
     """What is known of the predicates; those in `recursive` are referred to, others are scanned."""
 
     known: Mapping[str, Signature]
-    types: Types
+    types: VariableTypes
     recursive: frozenset[str]
 
 
-def translate_rule(rule: dl.Rule, translation: Translation) -> Rule:
-    return _Body(translation).rule(rule)
+def translate_rule(rule: dl.Clause, translation: Translation) -> Rule:
+    return _RuleBody(translation).rule(rule)
 
 
-def facts(rules: Sequence[dl.Rule], columns: tuple[str, ...]) -> tuple[Relation, ...]:
+def facts(rules: Sequence[dl.Clause], columns: tuple[str, ...]) -> tuple[Relation, ...]:
     """All facts of a predicate as one relation of literal rows."""
     rows = tuple(tuple(scalar(term, {}) for term in rule.head.terms) for rule in rules)
     return (Values(columns, rows),) if rows else ()
@@ -107,7 +107,7 @@ def _binary(operator: str, left: Scalar, right: Scalar) -> Scalar:
 
 
 @dataclass
-class _Body:
+class _RuleBody:
     """A body under translation: what is joined so far, and what each variable is."""
 
     translation: Translation
@@ -116,7 +116,7 @@ class _Body:
     conditions: list[Scalar] = field(default_factory=list)
     values: dict[str, Scalar] = field(default_factory=dict)
 
-    def rule(self, rule: dl.Rule) -> Rule:
+    def rule(self, rule: dl.Clause) -> Rule:
         numbered = list(enumerate(rule.body, start=1))
         for number, subgoal in numbered:
             if isinstance(subgoal, Atom):
@@ -178,7 +178,7 @@ class _Body:
             )
 
     def _grouped(self, subgoal: GroupBy, number: int) -> None:
-        inner = _Body(self.translation)
+        inner = _RuleBody(self.translation)
         inner._positive(subgoal.atom, number)
         source = filtered(inner.inputs[0], conjunction(inner.conditions))
         by = list(dict.fromkeys(subgoal.keys))

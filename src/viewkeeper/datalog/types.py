@@ -15,13 +15,13 @@ from viewkeeper.datalog.syntax import (
     AggregateTerm,
     Arithmetic,
     Atom,
+    Clause,
     Comparison,
     Constant,
     GroupBy,
     Negation,
     Position,
     Program,
-    Rule,
     Term,
     Variable,
     fault,
@@ -54,7 +54,7 @@ def family(type_text: str) -> str:
     return "timestamp" if word.startswith("timestamp") else type_text.lower()
 
 
-class Types:
+class VariableTypes:
     """Union-find over places; each class knows its type once something shows it."""
 
     def __init__(self, known: Mapping[str, Signature]) -> None:
@@ -89,8 +89,8 @@ class Types:
         return place
 
 
-def infer(program: Program, known: Mapping[str, Signature]) -> Types:
-    types = Types(known)
+def infer(program: Program, known: Mapping[str, Signature]) -> VariableTypes:
+    types = VariableTypes(known)
     for name, signature in known.items():
         if signature.table is not None:
             for number, column in enumerate(signature.table.visible):
@@ -104,7 +104,7 @@ def infer(program: Program, known: Mapping[str, Signature]) -> Types:
 _NOWHERE = Position(1, 1)
 
 
-def _infer_rule(types: Types, rule: Rule, scope: str) -> None:
+def _infer_rule(types: VariableTypes, rule: Clause, scope: str) -> None:
     for place, subgoal in enumerate(rule.body):
         match subgoal:
             case Atom():
@@ -118,14 +118,14 @@ def _infer_rule(types: Types, rule: Rule, scope: str) -> None:
     _infer_atom(types, rule.head, scope)
 
 
-def _infer_atom(types: Types, atom: Atom, scope: str) -> None:
+def _infer_atom(types: VariableTypes, atom: Atom, scope: str) -> None:
     signature = types.known[atom.predicate]
     for number, argument in enumerate(atom.arguments):
         position = number if argument.name is None else signature.position(argument.name)
         _meet(types, argument.term, (atom.predicate, str(position)), scope)
 
 
-def _infer_groupby(types: Types, subgoal: GroupBy, scope: str, inner: str) -> None:
+def _infer_groupby(types: VariableTypes, subgoal: GroupBy, scope: str, inner: str) -> None:
     _infer_atom(types, subgoal.atom, inner)
     for key in subgoal.keys:
         types.unify((inner, key.name), (scope, key.name), key.at)
@@ -137,7 +137,7 @@ def _infer_groupby(types: Types, subgoal: GroupBy, scope: str, inner: str) -> No
             types.unify((inner, item.argument.name), (scope, item.target.name), item.at)
 
 
-def _aggregated(types: Types, item: AggregateTerm, inner: str) -> Typed | None:
+def _aggregated(types: VariableTypes, item: AggregateTerm, inner: str) -> Typed | None:
     given = None if item.argument is None else _type_of(types, item.argument, inner)
     witness = f"the result of {item.function}"
     if item.function == "count":
@@ -153,7 +153,7 @@ def _aggregated(types: Types, item: AggregateTerm, inner: str) -> Typed | None:
     return Typed("number", wide, witness)
 
 
-def _meet(types: Types, term: Term, place: Place, scope: str) -> None:
+def _meet(types: VariableTypes, term: Term, place: Place, scope: str) -> None:
     if isinstance(term, Variable):
         if not term.is_anonymous:
             types.unify((scope, term.name), place, term.at)
@@ -163,7 +163,7 @@ def _meet(types: Types, term: Term, place: Place, scope: str) -> None:
         types.show(place, shown, term.at)
 
 
-def _same(types: Types, left: Term, right: Term, scope: str, at: Position) -> None:
+def _same(types: VariableTypes, left: Term, right: Term, scope: str, at: Position) -> None:
     if isinstance(left, Variable) and isinstance(right, Variable):
         types.unify((scope, left.name), (scope, right.name), at)
     elif isinstance(left, Variable):
@@ -182,7 +182,7 @@ def _fits(shown: Typed, wanted: Typed | None, term: Term) -> bool:
     return wanted is not None and is_text and wanted.family in ("date", "timestamp")
 
 
-def _type_of(types: Types, term: Term, scope: str) -> Typed | None:
+def _type_of(types: VariableTypes, term: Term, scope: str) -> Typed | None:
     match term:
         case Variable():
             return types.of((scope, term.name))
@@ -196,7 +196,7 @@ def _type_of(types: Types, term: Term, scope: str) -> Typed | None:
             return _arithmetic(types, term, scope)
 
 
-def _arithmetic(types: Types, term: Arithmetic, scope: str) -> Typed:
+def _arithmetic(types: VariableTypes, term: Arithmetic, scope: str) -> Typed:
     found = [_type_of(types, side, scope) for side in (term.left, term.right)]
     for side in found:
         if side is not None and side.family in ("string", "boolean"):

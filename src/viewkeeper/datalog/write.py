@@ -10,12 +10,12 @@ from viewkeeper.datalog.syntax import (
     Argument,
     Arithmetic,
     Atom,
+    Clause,
     Comparison,
     Constant,
     GroupBy,
     Negation,
     Program,
-    Rule,
     Subgoal,
     Term,
     Variable,
@@ -29,7 +29,7 @@ def program_text(program: Program) -> str:
     return "".join(f"{rule_text(rule)}\n" for rule in program.rules)
 
 
-def rule_text(rule: Rule) -> str:
+def rule_text(rule: Clause) -> str:
     if not rule.body:
         return f"{_atom(rule.head)}."
     return f"{_atom(rule.head)} :- {', '.join(_subgoal(subgoal) for subgoal in rule.body)}."

@@ -15,12 +15,12 @@ from dataclasses import replace
 
 from viewkeeper.algebra.build import minus, projected
 from viewkeeper.algebra.relations import Aggregate, Relation
-from viewkeeper.delta.states import Input
+from viewkeeper.delta.states import Operand
 from viewkeeper.rewrite.keys import mentioned
 from viewkeeper.rewrite.restrict import restrict_by
 
 
-def delta_aggregate(rel: Aggregate, child: Input) -> Relation:
+def delta_aggregate(rel: Aggregate, child: Operand) -> Relation:
     near = affected_groups(rel, child.new, child.delta)
     return minus(replace(rel, child=near), replace(rel, child=child.old_part(near)))
 

@@ -20,7 +20,7 @@ from viewkeeper.algebra.build import fresh, projected
 from viewkeeper.algebra.expressions import Named, Scalar, column, same
 from viewkeeper.algebra.relations import Aggregate, Relation
 from viewkeeper.delta.functions import decompose
-from viewkeeper.delta.parts import ROWS, Decomposition, Kind, Part
+from viewkeeper.delta.parts import ROWS, Decomposition, Part, PartKind
 
 ROWS_NAME = "__rows"
 """The state column that holds COUNT(*): a group where it is 0 does not exist."""
@@ -71,7 +71,7 @@ class AggregateState:
 
     def counter(self, part: Part) -> str:
         """The column that counts the values which are not NULL."""
-        return self.name(Part(Kind.COUNT, part.argument))
+        return self.name(Part(PartKind.COUNT, part.argument))
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -98,7 +98,7 @@ class AggregateState:
     @property
     def as_stored(self) -> Relation:
         """The aggregate, put together of the pieces that are stored: the same to the last digit."""
-        if not any(part.kind is Kind.TOTAL for part in self.parts):
+        if not any(part.kind is PartKind.TOTAL for part in self.parts):
             return self.aggregate
         totals = tuple(Named(name, part.call) for part, name in self.names)
         return self.visible(replace(self.aggregate, aggregates=totals))
@@ -118,7 +118,7 @@ def aggregate_state(aggregate: Aggregate) -> AggregateState | None:
     for part in tuple(parts):
         for argument in (part.argument, part.other):
             if part.is_null_over_nothing and argument is not None:
-                parts[Part(Kind.COUNT, argument)] = None
+                parts[Part(PartKind.COUNT, argument)] = None
     return AggregateState(aggregate, known, tuple(_named(tuple(parts), aggregate.key_names).items()))
 
 

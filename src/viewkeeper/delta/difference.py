@@ -12,12 +12,12 @@ from dataclasses import replace
 
 from viewkeeper.algebra.build import minus, union_all
 from viewkeeper.algebra.relations import Difference, Intersection, Relation
-from viewkeeper.delta.states import Input
+from viewkeeper.delta.states import Operand
 from viewkeeper.rewrite.keys import mentioned
 from viewkeeper.rewrite.restrict import restrict
 
 
-def delta_set_operation(rel: Difference | Intersection, left: Input, right: Input) -> Relation:
+def delta_set_operation(rel: Difference | Intersection, left: Operand, right: Operand) -> Relation:
     changes = union_all((left.delta, right.delta), rel.columns)
     rows = mentioned(changes, rel.columns)
     near_left = restrict(left.new, rows)

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from viewkeeper.algebra.build import minus
 from viewkeeper.algebra.relations import Distinct, Relation
-from viewkeeper.delta.states import Input
+from viewkeeper.delta.states import Operand
 from viewkeeper.rewrite.keys import mentioned
 from viewkeeper.rewrite.restrict import restrict
 
 
-def delta_distinct(rel: Distinct, child: Input) -> Relation:
+def delta_distinct(rel: Distinct, child: Operand) -> Relation:
     near = restrict(child.new, mentioned(child.delta, rel.columns))
     return minus(Distinct(near), Distinct(child.old_part(near)))

@@ -20,7 +20,7 @@ from sqlglot import exp
 from viewkeeper.algebra.expressions import Scalar
 from viewkeeper.delta.moments import moments_of, pair_moments_of
 from viewkeeper.delta.numbers import average_of, sum_of
-from viewkeeper.delta.parts import ROWS, Decomposition, Kind, Part, when
+from viewkeeper.delta.parts import ROWS, Decomposition, Part, PartKind, when
 
 _FORMULAS: dict[type[exp.Expr], str] = {
     exp.LogicalAnd: "CASE WHEN n > 0 THEN y = n END",
@@ -55,24 +55,26 @@ def _decomposed(call: Scalar, condition: Scalar | None) -> Decomposition | None:
         case exp.Count():
             return Decomposition("n", (("n", _counted(call, condition)),))
         case exp.CountIf():
-            return Decomposition("n", (("n", Part(Kind.COUNT, argument(when(call.this, exp.convert(1))))),))
+            return Decomposition(
+                "n", (("n", Part(PartKind.COUNT, argument(when(call.this, exp.convert(1))))),)
+            )
         case exp.Coalesce(this=exp.Sum(), expressions=[exp.Literal()]):
-            return Decomposition("v", (("v", Part(Kind.TOTAL, argument(call.this.this))),))
+            return Decomposition("v", (("v", Part(PartKind.TOTAL, argument(call.this.this))),))
         case exp.Sum() if not call.args.get("expressions"):
             return sum_of(call.this, argument)
         case exp.Avg():
             return average_of(call.this, argument)
         case exp.Min() | exp.Max() if not call.args.get("expressions"):
-            kind, x = Kind(type(call).__name__.lower()), argument(call.this)
-            return Decomposition("v", (("v", Part(kind, x)), ("n", Part(Kind.COUNT, x))))
+            kind, x = PartKind(type(call).__name__.lower()), argument(call.this)
+            return Decomposition("v", (("v", Part(kind, x)), ("n", Part(PartKind.COUNT, x))))
         case exp.Variance() | exp.VariancePop() | exp.Stddev() | exp.StddevPop() | exp.StddevSamp():
             return moments_of(call, argument)
         case exp.CovarPop() | exp.CovarSamp() | exp.Corr():
             return pair_moments_of(call, argument)
         case exp.LogicalAnd() | exp.LogicalOr():
             x = argument(call.this)
-            true = Part(Kind.COUNT, when(x, exp.convert(1)))
-            return Decomposition(_FORMULAS[type(call)], (("n", Part(Kind.COUNT, x)), ("y", true)))
+            true = Part(PartKind.COUNT, when(x, exp.convert(1)))
+            return Decomposition(_FORMULAS[type(call)], (("n", Part(PartKind.COUNT, x)), ("y", true)))
         case _:
             return None
 
@@ -92,10 +94,10 @@ def _counted(call: exp.Count, condition: Scalar | None) -> Part:
     if len(several) > 1:
         present = exp.and_(*(_is_present(expr) for expr in several))
         one = when(present, exp.convert(1))
-        return Part(Kind.COUNT, one if condition is None else when(condition, one))
+        return Part(PartKind.COUNT, one if condition is None else when(condition, one))
     if isinstance(call.this, (exp.Star, exp.Literal)) or call.this is None:
-        return ROWS if condition is None else Part(Kind.COUNT, when(condition, exp.convert(1)))
-    return Part(Kind.COUNT, call.this.copy() if condition is None else when(condition, call.this))
+        return ROWS if condition is None else Part(PartKind.COUNT, when(condition, exp.convert(1)))
+    return Part(PartKind.COUNT, call.this.copy() if condition is None else when(condition, call.this))
 
 
 def _is_present(expr: Scalar) -> Scalar:

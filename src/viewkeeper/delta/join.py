@@ -17,11 +17,11 @@ from collections.abc import Sequence
 
 from viewkeeper.algebra.build import is_empty, restricted_to, union_all
 from viewkeeper.algebra.relations import Relation
-from viewkeeper.delta.states import Input
+from viewkeeper.delta.states import Operand
 from viewkeeper.rewrite.join_block import JoinBlock
 
 
-def delta_inner_join(block: JoinBlock, inputs: tuple[Input, ...]) -> Relation:
+def delta_inner_join(block: JoinBlock, inputs: tuple[Operand, ...]) -> Relation:
     changed = [number for number, each in enumerate(inputs) if not each.is_unchanged]
     first, *others = block.order(changed)
     change, before = inputs[first].delta, [first]
@@ -33,7 +33,7 @@ def delta_inner_join(block: JoinBlock, inputs: tuple[Input, ...]) -> Relation:
     return restricted_to(change, block.columns)
 
 
-def _term(block: JoinBlock, inputs: Sequence[Input], before: Sequence[int], number: int) -> Relation:
+def _term(block: JoinBlock, inputs: Sequence[Operand], before: Sequence[int], number: int) -> Relation:
     """The change of one input with the new states of the inputs before it."""
     term, rest = inputs[number].delta, list(before)
     while rest and not is_empty(term):

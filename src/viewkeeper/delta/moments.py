@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from viewkeeper.algebra.expressions import Scalar, not_, replace_columns
-from viewkeeper.delta.parts import Decomposition, Kind, Part, parsed, when
+from viewkeeper.delta.parts import Decomposition, Part, PartKind, parsed, when
 
 KEPT = "0.01"
 """The share of the greatest s since the last computation that must be left."""
@@ -42,20 +42,20 @@ _FORMULAS: dict[type[exp.Expr], str] = {
 def moments_of(call: Scalar, filtered: Callable[[Scalar], Scalar]) -> Decomposition:
     """The state of a function of one argument."""
     x = exp.cast(filtered(call.this), "double")
-    return Decomposition(_FORMULAS[type(call)], (("n", Part(Kind.COUNT, x)), *_spread("s", "m", x)))
+    return Decomposition(_FORMULAS[type(call)], (("n", Part(PartKind.COUNT, x)), *_spread("s", "m", x)))
 
 
 def pair_moments_of(call: Scalar, filtered: Callable[[Scalar], Scalar]) -> Decomposition:
     """The state of a function of two, over the pairs of which neither is NULL."""
     both = exp.and_(_is_present(call.this), _is_present(call.expression))
     x, y = (exp.cast(filtered(when(both, one)), "double") for one in (call.this, call.expression))
-    together = Part(Kind.COMOMENT, x, other=y)
+    together = Part(PartKind.COMOMENT, x, other=y)
     spreads = (*_spread("s", "m", x), *_spread("t", "w", y))
-    return Decomposition(_FORMULAS[type(call)], (("n", Part(Kind.COUNT, x)), *spreads, ("c", together)))
+    return Decomposition(_FORMULAS[type(call)], (("n", Part(PartKind.COUNT, x)), *spreads, ("c", together)))
 
 
 def _spread(spread: str, mean: str, x: Scalar) -> tuple[tuple[str, Part], ...]:
-    parts = ((mean, Kind.MEAN), (spread, Kind.SPREAD), (f"{spread}p", Kind.PEAK))
+    parts = ((mean, PartKind.MEAN), (spread, PartKind.SPREAD), (f"{spread}p", PartKind.PEAK))
     return tuple((letter, Part(kind, x)) for letter, kind in parts)
 
 
@@ -63,7 +63,7 @@ def _is_present(expr: Scalar) -> Scalar:
     return exp.not_(exp.Is(this=expr.copy(), expression=exp.null()))
 
 
-Held = Callable[[Part], Scalar]
+PartColumn = Callable[[Part], Scalar]
 """The column that holds a part, of one of three: what was stored, what came, and what went."""
 
 
@@ -71,19 +71,19 @@ Held = Callable[[Part], Scalar]
 class Moments:
     """What is known of the moments of a group: as stored, of what came and of what went."""
 
-    stored: Held
-    came: Held
-    went: Held
+    stored: PartColumn
+    came: PartColumn
+    went: PartColumn
 
     def new(self, part: Part) -> Scalar:
         """The new value of a part."""
         formula = {
-            Kind.MEAN: _MEAN_LEFT,
-            Kind.SPREAD: _LEFT.format(
+            PartKind.MEAN: _MEAN_LEFT,
+            PartKind.SPREAD: _LEFT.format(
                 s="s", a="m", b="m", mean_a=_merged_mean("m"), mean_b=_merged_mean("m")
             ),
-            Kind.PEAK: f"greatest(p0, {_MERGED.format(s='s', a='m', b='m')})",
-            Kind.COMOMENT: _LEFT.format(
+            PartKind.PEAK: f"greatest(p0, {_MERGED.format(s='s', a='m', b='m')})",
+            PartKind.COMOMENT: _LEFT.format(
                 s="c", a="m", b="w", mean_a=_merged_mean("m"), mean_b=_merged_mean("w")
             ),
         }[part.kind]
@@ -91,7 +91,7 @@ class Moments:
 
     def is_lost(self, part: Part) -> Scalar:
         """Whether too little is left of a spread to know its digits, or it is not finite."""
-        left = Part(Kind.SPREAD, part.argument)
+        left = Part(PartKind.SPREAD, part.argument)
         known = f"x >= {KEPT} * y AND x - x = 0"
         determined = replace_columns(parsed(known), {"x": self.new(left), "y": self.new(part)})
         some = self._over("n2 > 0 AND n0 + n1 - n2 > 0", part)
@@ -101,15 +101,15 @@ class Moments:
         """A formula of letters with 0 as stored, 1 of what came and 2 of what went."""
         x, y = part.argument, part.other if part.other is not None else part.argument
         letters = {
-            "m": Part(Kind.MEAN, x),
-            "w": Part(Kind.MEAN, y),
-            "s": Part(Kind.SPREAD, x),
+            "m": Part(PartKind.MEAN, x),
+            "w": Part(PartKind.MEAN, y),
+            "s": Part(PartKind.SPREAD, x),
             "c": part,
-            "p": Part(Kind.PEAK, x),
+            "p": Part(PartKind.PEAK, x),
         }
         sides = (self.stored, self.came, self.went)
         found = {f"{letter}{n}": side(one) for letter, one in letters.items() for n, side in enumerate(sides)}
-        count = Part(Kind.COUNT, x)
+        count = Part(PartKind.COUNT, x)
         stored, net, went = (
             exp.func("coalesce", held, exp.Literal.number(0))
             for held in (self.stored(count), self.came(count), self.went(count))

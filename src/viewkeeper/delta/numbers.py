@@ -26,7 +26,7 @@ from sqlglot import exp
 
 from viewkeeper.algebra.expressions import Scalar, literal, not_, replace_columns
 from viewkeeper.algebra.schema import WIDE
-from viewkeeper.delta.parts import Decomposition, Kind, Part, parsed, when
+from viewkeeper.delta.parts import Decomposition, Part, PartKind, parsed, when
 
 ROOMY = 27
 """The sum of a DECIMAL of so many digits has 37: two of them can be added without losing one."""
@@ -100,7 +100,7 @@ def average_from(x: Scalar, total: Scalar, count: Scalar) -> Scalar | None:
 
 
 def _plain(x: Scalar, formula: str, kind: str = "") -> Decomposition:
-    return Decomposition(formula, (("v", Part(Kind.SUM, x, kind)), ("n", Part(Kind.COUNT, x))))
+    return Decomposition(formula, (("v", Part(PartKind.SUM, x, kind)), ("n", Part(PartKind.COUNT, x))))
 
 
 def _digits(kind: exp.DataType) -> tuple[int, int]:
@@ -116,7 +116,7 @@ _HALVES_SHARED = f"CASE WHEN n > 0 THEN (CAST(h AS DOUBLE) * {_HALF} + CAST(l AS
 def _in_halves(x: Scalar, formula: str) -> Decomposition:
     """A whole number of 64 bits as two numbers of 32, of which the lower is not negative."""
     halves = (("h", _total("shiftright(x, 32)", x, limit=_HALF // 4)), ("l", _total(f"x & {_HALF - 1}", x)))
-    return Decomposition(formula, (*halves, ("n", Part(Kind.COUNT, x))))
+    return Decomposition(formula, (*halves, ("n", Part(PartKind.COUNT, x))))
 
 
 def _of_decimal(x: Scalar, precision: int, scale: int, call: str) -> Decomposition | None:
@@ -158,7 +158,7 @@ def _in_two(x: Scalar, scale: int) -> Decomposition:
     parts = (
         ("h", _total(f"x div {unit}", x, limit=10 ** (38 - _LOW) // 2)),
         ("l", _total(f"x % {unit}", x, low_kind)),
-        ("n", Part(Kind.COUNT, x)),
+        ("n", Part(PartKind.COUNT, x)),
     )
     return Decomposition(f"CASE WHEN n > 0 THEN CAST({text} AS DECIMAL(38, {scale})) END", parts)
 
@@ -176,11 +176,14 @@ def _in_limbs(x: Scalar, share: str) -> Decomposition:
     inside = _over(f"abs(x) < {_GREATEST} AND {scaled[-1]} = x * {_UNITS[-1]}", x)
     zero = exp.cast(literal(0), "bigint")
     parts = [
-        (f"l{number}", Part(Kind.TOTAL, when(inside, _over(f"CAST({limb} AS BIGINT)", x), zero), "bigint"))
+        (
+            f"l{number}",
+            Part(PartKind.TOTAL, when(inside, _over(f"CAST({limb} AS BIGINT)", x), zero), "bigint"),
+        )
         for number, limb in enumerate(limbs)
     ]
     outside = when(not_(exp.paren(inside)), x)
-    parts += [("o", Part(Kind.SUM, outside, inexact=True)), ("n", Part(Kind.COUNT, x))]
+    parts += [("o", Part(PartKind.SUM, outside, inexact=True)), ("n", Part(PartKind.COUNT, x))]
     return Decomposition(f"CASE WHEN n > 0 THEN (coalesce(o, 0) + {_limbs_added()}){share} END", tuple(parts))
 
 
@@ -197,7 +200,7 @@ def _limbs_added() -> str:
 
 
 def _total(formula: str, x: Scalar, kind: str = "bigint", limit: int = 0) -> Part:
-    return Part(Kind.TOTAL, _over(formula, x), kind, limit=limit)
+    return Part(PartKind.TOTAL, _over(formula, x), kind, limit=limit)
 
 
 def _over(formula: str, x: Scalar) -> Scalar:

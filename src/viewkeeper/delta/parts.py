@@ -22,7 +22,7 @@ from sqlglot import exp
 from viewkeeper.algebra.expressions import Scalar, function, literal, replace_columns
 
 
-class Kind(Enum):
+class PartKind(Enum):
     """What a state column holds of its argument, over the rows of a group."""
 
     ROWS = "rows"
@@ -46,7 +46,7 @@ class Part:
     share may not fit its type.
     """
 
-    kind: Kind
+    kind: PartKind
     argument: Scalar | None = None
     type: str = field(default="", compare=False)
     inexact: bool = field(default=False, compare=False)
@@ -55,21 +55,21 @@ class Part:
 
     @property
     def is_extreme(self) -> bool:
-        return self.kind in (Kind.MIN, Kind.MAX)
+        return self.kind in (PartKind.MIN, PartKind.MAX)
 
     @property
     def is_moment(self) -> bool:
-        return self.kind in (Kind.MEAN, Kind.SPREAD, Kind.PEAK, Kind.COMOMENT)
+        return self.kind in (PartKind.MEAN, PartKind.SPREAD, PartKind.PEAK, PartKind.COMOMENT)
 
     @property
     def is_summed(self) -> bool:
         """Whether values themselves are added up, and not their number."""
-        return self.kind in (Kind.SUM, Kind.TOTAL)
+        return self.kind in (PartKind.SUM, PartKind.TOTAL)
 
     @property
     def is_null_over_nothing(self) -> bool:
         """Whether a count of values must stand beside it, to tell when it is NULL."""
-        return self.kind is Kind.SUM or self.is_extreme or self.is_moment
+        return self.kind is PartKind.SUM or self.is_extreme or self.is_moment
 
     def typed(self, value: Scalar) -> Scalar:
         """A value of it in the type that it is stored in."""
@@ -85,15 +85,15 @@ class Part:
     def over(self, x: Scalar, y: Scalar | None = None) -> Scalar:
         """The function of SQL that gives it, over values of its argument."""
         match self.kind:
-            case Kind.COUNT:
+            case PartKind.COUNT:
                 return function("count", x)
-            case Kind.TOTAL:
+            case PartKind.TOTAL:
                 return function("coalesce", function("sum", x), literal(0))
-            case Kind.MEAN:
+            case PartKind.MEAN:
                 return function("avg", x)
-            case Kind.SPREAD | Kind.PEAK:
+            case PartKind.SPREAD | PartKind.PEAK:
                 return exp.Mul(this=function("var_pop", x), expression=function("count", x))
-            case Kind.COMOMENT:
+            case PartKind.COMOMENT:
                 assert y is not None, "a comoment is one of pairs"
                 return exp.Mul(this=function("covar_pop", x, y), expression=function("count", x))
             case _:
@@ -112,7 +112,7 @@ class Decomposition:
         return replace_columns(parsed(self.formula), {letter: name_of(part) for letter, part in self.parts})
 
 
-ROWS = Part(Kind.ROWS)
+ROWS = Part(PartKind.ROWS)
 
 
 def when(condition: Scalar, value: Scalar, otherwise: Scalar | None = None) -> Scalar:

@@ -46,7 +46,7 @@ from viewkeeper.delta.fixpoint import refuse_fixpoint
 from viewkeeper.delta.join import delta_inner_join
 from viewkeeper.delta.linear import delta_linear, delta_scan
 from viewkeeper.delta.semi_join import delta_semi_join
-from viewkeeper.delta.states import Input, old
+from viewkeeper.delta.states import Operand, old
 from viewkeeper.delta.window import delta_top_k, delta_window
 from viewkeeper.rewrite.fresh_keys import FreshKeys
 from viewkeeper.rewrite.join_block import join_block
@@ -98,5 +98,5 @@ def delta(rel: Relation, changed: frozenset[str], fresh: tuple[FreshKeys, ...] =
 
 def _inputs(
     rels: tuple[Relation, ...], changed: frozenset[str], fresh: tuple[FreshKeys, ...]
-) -> tuple[Input, ...]:
-    return tuple(Input(old(rel, changed), rel, delta(rel, changed, fresh)) for rel in rels)
+) -> tuple[Operand, ...]:
+    return tuple(Operand(old(rel, changed), rel, delta(rel, changed, fresh)) for rel in rels)

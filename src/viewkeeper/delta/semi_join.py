@@ -23,13 +23,13 @@ from viewkeeper.algebra.build import filtered, joined, minus, negated, restricte
 from viewkeeper.algebra.expressions import Scalar, columns_of, conjunction, conjuncts
 from viewkeeper.algebra.relations import Distinct, Join, JoinKind, Relation
 from viewkeeper.delta.distinct import delta_distinct
-from viewkeeper.delta.states import Input
+from viewkeeper.delta.states import Operand
 from viewkeeper.rewrite.equalities import equates_one_type
 from viewkeeper.rewrite.keys import mentioned
 from viewkeeper.rewrite.restrict import partners_of_left, partners_of_right
 
 
-def delta_semi_join(join: Join, left: Input, right: Input) -> Relation:
+def delta_semi_join(join: Join, left: Operand, right: Operand) -> Relation:
     if left.is_unchanged and (own := _conditions_beside_keys(join)) is not None:
         return _by_turned_keys(join, left.new, right, own)
     near = _near_the_change(join, left.old, right.delta)
@@ -50,14 +50,14 @@ def _conditions_beside_keys(join: Join) -> list[Scalar] | None:
     return own if others and all(equates_one_type(join, part) for part in others) else None
 
 
-def _by_turned_keys(join: Join, left: Relation, right: Input, own: list[Scalar]) -> Relation:
+def _by_turned_keys(join: Join, left: Relation, right: Operand, own: list[Scalar]) -> Relation:
     on = conjunction(part for part in conjuncts(join.on) if part not in own)
     names = tuple(name for name in join.right.columns if name in columns_of(on))
 
     def keys(rel: Relation) -> Relation:
         return restricted_to(filtered(rel, conjunction(own)), names)
 
-    rows = Input(keys(right.old), keys(right.new), keys(right.delta))
+    rows = Operand(keys(right.old), keys(right.new), keys(right.delta))
     turned = delta_distinct(Distinct(rows.new), rows)
     near = partners_of_right(left, mentioned(rows.delta, names), on)
     change = restricted_to(joined(near, turned, JoinKind.INNER, on), join.columns)

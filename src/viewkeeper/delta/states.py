@@ -19,7 +19,7 @@ from viewkeeper.algebra.walk import rewrite
 
 
 @dataclass(frozen=True)
-class Input:
+class Operand:
     """An input of an operator: its two states and its delta."""
 
     old: Relation

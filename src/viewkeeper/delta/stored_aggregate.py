@@ -37,7 +37,7 @@ from viewkeeper.algebra.relations import JoinKind, Relation
 from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState
 from viewkeeper.delta.extremes import Extreme, is_lost
 from viewkeeper.delta.moments import Moments
-from viewkeeper.delta.parts import Kind, Part, when
+from viewkeeper.delta.parts import Part, PartKind, when
 from viewkeeper.delta.summary_delta import full_state, lost, summary_columns
 from viewkeeper.rewrite.restrict import restrict_by
 
@@ -198,7 +198,7 @@ def _moments(state: AggregateState) -> Moments:
 
 def _added(state: AggregateState, part: Part) -> Scalar:
     name = state.name(part)
-    if part.kind is not Kind.SUM:
+    if part.kind is not PartKind.SUM:
         return _count_after(name)
     value, change = column(old_of(name)), column(name)
     total = function("coalesce", exp.Add(this=value, expression=change), value, change)
@@ -212,7 +212,7 @@ def _count_after(name: str) -> Scalar:
 def _extreme(state: AggregateState, part: Part) -> Extreme:
     value, at = state.name(part), state.at(part)
     return Extreme(
-        part.kind is Kind.MIN,
+        part.kind is PartKind.MIN,
         old=(column(old_of(value)), column(old_of(at))),
         inserted=(column(value), column(at)),
         deleted=(column(lost(value)), column(lost(at))),
@@ -223,7 +223,7 @@ def _extreme(state: AggregateState, part: Part) -> Extreme:
 def _undetermined(state: AggregateState) -> Scalar:
     """C_1 or … or C_k; and sums in floating point, out of which no value can be taken again."""
     found = [is_lost(_extreme(state, part)) for part in state.extremes]
-    found += [_moments(state).is_lost(part) for part in state.moments if part.kind is Kind.PEAK]
+    found += [_moments(state).is_lost(part) for part in state.moments if part.kind is PartKind.PEAK]
     found += [_is_mixed(state, part) for part in state.parts if part.inexact]
     return or_(*found) if found else exp.false()
 

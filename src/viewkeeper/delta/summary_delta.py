@@ -40,7 +40,7 @@ from viewkeeper.algebra.expressions import (
 from viewkeeper.algebra.relations import Aggregate, Expand, JoinKind, Relation
 from viewkeeper.algebra.schema import COUNT
 from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState
-from viewkeeper.delta.parts import Kind, Part, when
+from viewkeeper.delta.parts import Part, PartKind, when
 
 SIGN = "__sign"
 HELD = "__held"
@@ -80,7 +80,7 @@ def _of_one_value(state: AggregateState) -> Iterator[Named]:
     for part, name in state.names:
         if part.is_extreme:
             yield Named(name, function(part.kind.value, column(value_name(state, part))))
-            yield Named(state.at(part), _total(state, Part(Kind.COUNT, part.argument)))
+            yield Named(state.at(part), _total(state, Part(PartKind.COUNT, part.argument)))
         else:
             yield Named(name, _total(state, part))
 
@@ -180,7 +180,7 @@ def sums_and_extremes(
 
 def _added_up(state: AggregateState, part: Part) -> Scalar:
     total = function("sum", column(state.name(part)))
-    return total if part.kind is Kind.SUM else _or_zero(total)
+    return total if part.kind is PartKind.SUM else _or_zero(total)
 
 
 def finished(state: AggregateState, total: Relation) -> Relation:
@@ -238,7 +238,7 @@ def _sums(state: AggregateState, prepared: Relation) -> Relation:
 
 def _sides(state: AggregateState, part: Part) -> Iterator[Named]:
     """A moment of what is inserted and of what is deleted, and the number of values deleted."""
-    of = [Part(Kind.COUNT, one) for one in (part.argument, part.other) if one is not None]
+    of = [Part(PartKind.COUNT, one) for one in (part.argument, part.other) if one is not None]
     for comparison, name_of in ((exp.GT, str), (exp.LT, lost)):
         side = comparison(this=column(SIGN), expression=literal(0))
         values = [when(side, column(value_name(state, one))) for one in of]
@@ -269,12 +269,12 @@ def _negated_where(gone: Scalar, value: Scalar) -> Scalar:
 
 def _total(state: AggregateState, part: Part) -> Scalar:
     sign = column(SIGN)
-    if part.kind is Kind.ROWS:
+    if part.kind is PartKind.ROWS:
         return _or_zero(function("sum", sign))
     value = column(value_name(state, part))
     if part.is_summed:
         total = function("sum", value)
-        return total if part.kind is Kind.SUM else _or_zero(total)
+        return total if part.kind is PartKind.SUM else _or_zero(total)
     return _or_zero(function("sum", when(exp.not_(exp.Is(this=value, expression=exp.null())), sign)))
 
 
@@ -303,7 +303,7 @@ def _extreme(
     """An extreme of the values whose net count is positive, or negative, and that count."""
     is_value = exp.not_(exp.Is(this=value.copy(), expression=exp.null()))
     side = exp.Where(this=and_(comparison(this=column(COUNT), expression=literal(0)), is_value))
-    least = part.kind is Kind.MIN
+    least = part.kind is PartKind.MIN
     extreme = function("min" if least else "max", value)
     holders = (exp.ArgMin if least else exp.ArgMax)(this=column(COUNT), expression=value.copy())
     return (

@@ -38,7 +38,7 @@ def sizes(relations: Mapping[str, RelationState]) -> dict[str, int]:
 
 
 @dataclass(frozen=True)
-class Node:
+class SummaryNode:
     """A stored summary of base tables: a view, or one grouping set of a view."""
 
     view: str
@@ -56,13 +56,13 @@ class Node:
         return self.view if self.name == self.view else f"{self.view}({', '.join(grouped)})"
 
 
-def stored_nodes(catalog: Catalog) -> dict[str, Node]:
+def stored_nodes(catalog: Catalog) -> dict[str, SummaryNode]:
     """All summaries of base tables that are stored, by relation."""
     found = []
     for definition in catalog.in_order():
         summary = compiled(definition, catalog).summary
         own = summary.nodes if isinstance(summary, GroupingSets) else (summary,)
-        found += [Node(definition.name, node) for node in own if isinstance(node, Summary)]
+        found += [SummaryNode(definition.name, node) for node in own if isinstance(node, Summary)]
     return {node.name: node for node in found if node.summary.cube.tables <= catalog.tables.keys()}
 
 

@@ -39,7 +39,7 @@ from viewkeeper.maintenance.looked_at_once import looked_at_once
 from viewkeeper.maintenance.recursion.stored_strata import maintain_fixpoint
 from viewkeeper.maintenance.recursion.unfold import branches, union_branches
 from viewkeeper.maintenance.steps import AppendLayer, Compute, Script, Step, delta_name
-from viewkeeper.maintenance.strategy import Batch, ByDeltaRules, Reached, Stratum, View, bound
+from viewkeeper.maintenance.strategy import Batch, ByDeltaRules, Progress, Stratum, View, bound
 from viewkeeper.maintenance.top_k import buffered, maintain_buffer
 from viewkeeper.report import Reason
 from viewkeeper.rewrite.fresh_keys import FreshKeys, answered_by_changes
@@ -80,7 +80,7 @@ class Counting(ByDeltaRules):
 def maintained(view: View, batch: Batch, lattice: SummaryDeltas = NO_LATTICE) -> Script:
     """The steps of all strata that something changes for, in order; recursive ones are DRed's."""
     steps: list[Step] = []
-    work = Reached(batch.changed, frozenset())
+    work = Progress(batch.changed, frozenset())
     for stratum in lattice.ordered(view.strata):
         if stratum.name in work.changed:
             continue
@@ -90,21 +90,21 @@ def maintained(view: View, batch: Batch, lattice: SummaryDeltas = NO_LATTICE) ->
         if stratum.fixpoint is not None:
             steps.append(maintain_fixpoint(stratum, before, work, view, batch))
             done = frozenset(relation for _, relation in stratum.relations)
-            work = Reached(work.changed | done, work.computed | done)
+            work = Progress(work.changed | done, work.computed | done)
         else:
             if before is not None:  # its groups change with the definition too, not only with whole keys
                 batch = replace(batch, fresh=())
             steps += _changed_stratum(stratum, before, work, view, batch, lattice)
             batch = replace(batch, fresh=tuple(_with_groups(keys, stratum, work) for keys in batch.fresh))
             told = {stratum.name} if _is_told(stratum) else set()
-            work = Reached(work.changed | {stratum.name}, work.computed | told)
+            work = Progress(work.changed | {stratum.name}, work.computed | told)
     return tuple(steps)
 
 
 def _changed_stratum(
     stratum: Stratum,
     before: Stratum | None,
-    work: Reached,
+    work: Progress,
     view: View,
     batch: Batch,
     lattice: SummaryDeltas,
@@ -144,7 +144,7 @@ def _is_told(stratum: Stratum) -> bool:
     return stratum.state is not None or stratum.buffer is not None
 
 
-def _is_shown_by_looking(stratum: Stratum, work: Reached, view: View, batch: Batch) -> bool:
+def _is_shown_by_looking(stratum: Stratum, work: Progress, view: View, batch: Batch) -> bool:
     """Whether strata above see the change of an aggregate as a result by itself, and what is stored has to be
     looked at to know it."""
     if stratum is view.top or stratum.state is None or _is_only_buffered(stratum, view):
@@ -158,7 +158,7 @@ def _is_only_buffered(stratum: Stratum, view: View) -> bool:
     return len(readers) == 1 and readers[0].buffer is not None
 
 
-def _with_groups(keys: FreshKeys, stratum: Stratum, work: Reached) -> FreshKeys:
+def _with_groups(keys: FreshKeys, stratum: Stratum, work: Progress) -> FreshKeys:
     """The keys, held by the groups of a stratum too where it groups by them: these come and go whole."""
     if stratum.state is None:
         return keys
@@ -178,7 +178,7 @@ def _before(stratum: Stratum, view: View) -> Stratum | None:
     return None if stored == stratum else stored
 
 
-def redefined_delta(before: Relation, query: Relation, work: Reached, batch: Batch) -> Relation:
+def redefined_delta(before: Relation, query: Relation, work: Progress, batch: Batch) -> Relation:
     """Δ of a union some of whose branches came or went: what they derive, beside Δ of the others."""
     old_branches, new_branches = Counter(union_branches(before)), Counter(union_branches(query))
     kept, came, went = old_branches & new_branches, new_branches - old_branches, old_branches - new_branches
@@ -245,7 +245,7 @@ def _relevant(scan: Scan, condition: Scalar) -> Relation:
 
 
 def _visible_change(
-    stratum: Stratum, work: Reached, batch: Batch, only_from: tuple[str, ...], inline: bool
+    stratum: Stratum, work: Progress, batch: Batch, only_from: tuple[str, ...], inline: bool
 ) -> Compute:
     """What the strata above see of a stratum's change, net; groups that came or went are not looked up.
 
@@ -260,7 +260,7 @@ def _visible_change(
     return Compute(delta_name(stratum.name), plan, f"Δ({stratum.name})", not inline, only_from)
 
 
-def _of_whole_groups(state: AggregateState, work: Reached, batch: Batch) -> Relation | None:
+def _of_whole_groups(state: AggregateState, work: Progress, batch: Batch) -> Relation | None:
     """The change of groups that came or went whole, from the changes alone; where what is stored depends on
     the order of rows, it is not evaluated a second time."""
     if state.depends_on_order:

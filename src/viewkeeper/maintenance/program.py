@@ -36,7 +36,7 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.walk import children, with_children
 from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState, aggregate_state
-from viewkeeper.delta.parts import Kind, when
+from viewkeeper.delta.parts import PartKind, when
 from viewkeeper.delta.stored_answer import inside_core, is_computed_anew, stored_answer
 from viewkeeper.delta.summary_delta import full_state
 from viewkeeper.maintenance.recursion.stored_strata import (
@@ -50,7 +50,7 @@ from viewkeeper.rewrite.needed_groups import with_needed_groups
 from viewkeeper.rewrite.stored_keys import keys_worth_storing, met_by_keys
 from viewkeeper.sql.render import render_expression
 
-_OPERATORS = {Kind.MIN: Operator.MIN, Kind.MAX: Operator.MAX}
+_OPERATORS = {PartKind.MIN: Operator.MIN, PartKind.MAX: Operator.MAX}
 
 
 @dataclass
@@ -249,7 +249,7 @@ def _nulls(state: AggregateState) -> tuple[Named, ...]:
     return tuple(
         Named(name, when(_positive(state.counter(part)), column(name)))
         for part, name in state.names
-        if part.kind is Kind.SUM
+        if part.kind is PartKind.SUM
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from viewkeeper.algebra.relations import Fixpoint, Relation
-from viewkeeper.maintenance.id_diffs import Definition
+from viewkeeper.maintenance.id_diffs import IdView
 from viewkeeper.maintenance.id_diffs.schemas import BaseTable
 
 
@@ -114,7 +114,7 @@ class ApplyDiffs:
     `flags`, which are (diff, log, flag of the log), those whose flag some row has.
     """
 
-    definition: Definition
+    definition: IdView
     known: frozenset[str] = frozenset()
     flags: tuple[tuple[str, str, str], ...] = ()
 

@@ -17,9 +17,7 @@ from viewkeeper.algebra.relations import Fixpoint, Relation, Scan
 from viewkeeper.algebra.schema import Column
 from viewkeeper.algebra.walk import base_tables, rewrite
 from viewkeeper.delta.aggregate_state import AggregateState
-from viewkeeper.maintenance.id_diffs import Definition
-from viewkeeper.maintenance.id_diffs import Refusal as NoIds
-from viewkeeper.maintenance.lattice.cube_view import Refusal as NoCube
+from viewkeeper.maintenance.id_diffs import IdView
 from viewkeeper.maintenance.lattice.summary import GroupingSets, Summary
 from viewkeeper.maintenance.recursion.port import ITERATION_LIMIT
 from viewkeeper.maintenance.steps import Script, delta_name
@@ -70,9 +68,9 @@ class View:
     query: Relation | None = None
     before: View | None = None
     limit: int = ITERATION_LIMIT
-    summary: Summary | GroupingSets | NoCube | None = None
+    summary: Summary | GroupingSets | Reason | None = None
     asked: str = "auto"
-    by_ids: Definition | NoIds | None = field(default=None, compare=False)
+    by_ids: IdView | Reason | None = field(default=None, compare=False)
 
     @property
     def top(self) -> Stratum:
@@ -157,7 +155,7 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Reached:
+class Progress:
     """How far a script has come: what has changed, and of what the script has computed the change."""
 
     changed: frozenset[str]

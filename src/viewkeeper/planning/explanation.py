@@ -24,7 +24,7 @@ from viewkeeper.maintenance.steps import (
 )
 from viewkeeper.maintenance.strategy import Batch, View
 from viewkeeper.maintenance.summary_delta.figures import figures
-from viewkeeper.maintenance.summary_delta.prepare import Batch as Changes
+from viewkeeper.maintenance.summary_delta.prepare import BatchFacts as Changes
 from viewkeeper.maintenance.summary_delta.strategy import SummaryDelta, first_aggregation
 from viewkeeper.planning.cost import Estimate
 from viewkeeper.planning.phases import phases

@@ -9,7 +9,7 @@ from functools import cache, reduce
 from viewkeeper.errors import CannotMaintain, InvalidOption
 from viewkeeper.maintenance.counting import Counting, maintained
 from viewkeeper.maintenance.dred.strategy import NOT_RECURSIVE, Dred
-from viewkeeper.maintenance.id_diffs import Definition
+from viewkeeper.maintenance.id_diffs import IdView
 from viewkeeper.maintenance.id_diffs.strategy import TUPLE_DIFFS, IdDiffs
 from viewkeeper.maintenance.recompute import Recompute
 from viewkeeper.maintenance.steps import Script
@@ -135,7 +135,7 @@ def candidates(view: View) -> tuple[Strategy, ...]:
     if view.by_ids is None:
         return STRATEGIES
     asked = IdDiffs(view.asked == TUPLE_DIFFS)
-    return (asked,) if isinstance(view.by_ids, Definition) else (asked, *STRATEGIES)
+    return (asked,) if isinstance(view.by_ids, IdView) else (asked, *STRATEGIES)
 
 
 def require_strategy(view: View, batch: Batch) -> None:

@@ -19,7 +19,7 @@ from viewkeeper.maintenance.lattice.build import lattice as lattice_of
 from viewkeeper.maintenance.lattice.derives import Edge
 from viewkeeper.maintenance.lattice.parents import Statistics, choose_for_deltas, choose_for_views
 from viewkeeper.maintenance.lattice.summary import Summary
-from viewkeeper.maintenance.summary_delta.prepare import Batch as Changes
+from viewkeeper.maintenance.summary_delta.prepare import BatchFacts as Changes
 from viewkeeper.maintenance.summary_delta.strategy import SummaryDelta
 from viewkeeper.refresh.batches import changes_of
 from viewkeeper.refresh.derivations import Derivations

@@ -49,7 +49,7 @@ from viewkeeper.rewrite.join_block import JoinBlock, join_block
 from viewkeeper.rewrite.keys import sources
 from viewkeeper.rewrite.outer_join import as_inner_and_anti
 
-Columns = frozenset[str]
+ColumnSet = frozenset[str]
 
 
 def delta_of_whole_keys(
@@ -80,7 +80,7 @@ class _Local:
     def is_changed(self, rel: Relation) -> bool:
         return not self.keys.closed.isdisjoint(base_tables(rel))
 
-    def columns(self, rel: Relation) -> Columns | None:
+    def columns(self, rel: Relation) -> ColumnSet | None:
         """The columns of a local query that hold the key; None where it is not local."""
         match rel:
             case Scan():
@@ -105,13 +105,13 @@ class _Local:
             case _:
                 return None
 
-    def _of_scan(self, scan: Scan) -> Columns | None:
+    def _of_scan(self, scan: Scan) -> ColumnSet | None:
         if scan.table not in self.keys.closed:
             return None
         held = self.keys.members[scan.table]
         return frozenset(item.name for item in scan.bound if item.source.name == held)
 
-    def _of_block(self, block: JoinBlock) -> Columns | None:
+    def _of_block(self, block: JoinBlock) -> ColumnSet | None:
         """Of inner joins: the changed inputs are all joined by the key."""
         waiting = [self.columns(one) for one in block.inputs if self.is_changed(one)]
         if not waiting or not all(waiting):
@@ -127,7 +127,7 @@ class _Local:
             reached = reached.union(*near)
         return reached
 
-    def _of_join(self, join: Join) -> Columns | None:
+    def _of_join(self, join: Join) -> ColumnSet | None:
         """Of outer joins and semi-joins: the side whose rows stay is local, and meets rows of its own key."""
         left, right = join.left, join.right
         if join.kind is JoinKind.RIGHT:
@@ -142,7 +142,7 @@ class _Local:
             return None
         return frozenset() if join.kind is JoinKind.FULL else kept
 
-    def _of_union(self, union: UnionAll) -> Columns | None:
+    def _of_union(self, union: UnionAll) -> ColumnSet | None:
         places = []
         for one in union.inputs:
             held = self.columns(one)
@@ -211,7 +211,7 @@ def _hands_on(rel: Relation) -> bool:
             return isinstance(rel, Scan | Join | UnionAll)
 
 
-def _copies(held: Columns | None, copied: dict[str, str]) -> Columns | None:
+def _copies(held: ColumnSet | None, copied: dict[str, str]) -> ColumnSet | None:
     """The outputs that are copies of a column that holds the key."""
     return None if held is None else frozenset(name for name, source in copied.items() if source in held)
 

@@ -45,11 +45,11 @@ PAIRED = 10_000
 
 ROUNDED = Floats(rounded=True)
 
-Row = dict[str, Any]
+RowValues = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Difference:
+class RowDifference:
     """The rows that only one side has, with how many more copies it has.
 
     `tolerance` is the relative one that was used, the largest where columns have several, and None where
@@ -57,8 +57,8 @@ class Difference:
     `only_rests`: the rows differ by nothing but numbers that may be rounding or may be wrong.
     """
 
-    only_left: tuple[Row, ...]
-    only_right: tuple[Row, ...]
+    only_left: tuple[RowValues, ...]
+    only_right: tuple[RowValues, ...]
     tolerance: float | None
     only_rests: bool = False
 
@@ -74,7 +74,7 @@ def compare(
     floats: Floats = ROUNDED,
     unordered: Collection[int] = (),
     only_left: bool = False,
-) -> Difference:
+) -> RowDifference:
     """Bag difference both ways as one Spark action where nothing differs; columns meet by position.
 
     `unordered`: the places of arrays that are compared as bags; `only_left`:
@@ -123,7 +123,7 @@ def _first(sign: int) -> Expression:
 class _Only:
     """A row that one side has more copies of; `key` stands for what must be equal for another to be close."""
 
-    values: Row
+    values: RowValues
     key: int
     copies: int
 
@@ -135,9 +135,9 @@ def _only(names: Sequence[str], row: Any, sign: int) -> _Only:
 
 def _difference(
     extra: Sequence[_Only], missing: Sequence[_Only], floats: Mapping[str, float], limit: int
-) -> Difference:
+) -> RowDifference:
     sides = [tuple({**one.values, COUNT: one.copies} for one in side[:limit]) for side in (extra, missing)]
-    return Difference(sides[0], sides[1], max(floats.values(), default=None))
+    return RowDifference(sides[0], sides[1], max(floats.values(), default=None))
 
 
 def _paired(
@@ -148,7 +148,7 @@ def _paired(
     floats: Mapping[str, float],
     limit: int,
     signed_zeros: bool,
-) -> Difference:
+) -> RowDifference:
     """What is left when rows that are equal but for rounding have found each other."""
     extra, missing = _unmatched(extra, missing, floats, {}, signed_zeros)
     if not extra or not missing:
@@ -198,7 +198,7 @@ def _unmatched(
     for place, one in enumerate(missing):
         places.setdefault(one.key, []).append(place)
 
-    def are_close(one: Row, other: Row) -> bool:
+    def are_close(one: RowValues, other: RowValues) -> bool:
         return all(
             is_close(one[name], other[name], Tolerance(share, absolute.get(name, 0.0), signed_zeros))
             for name, share in relative.items()

@@ -20,7 +20,7 @@ from viewkeeper.algebra.walk import children, rewrite, scans
 from viewkeeper.maintenance import steps as planned
 from viewkeeper.maintenance.id_diffs.inline import inlined
 from viewkeeper.maintenance.id_diffs.schemas import BaseTable, base_tables
-from viewkeeper.maintenance.id_diffs.script import Apply, Compute, computations
+from viewkeeper.maintenance.id_diffs.script import Apply, ComputeDiff, computations
 from viewkeeper.maintenance.id_diffs.strategy import hidden, hidden_name
 from viewkeeper.maintenance.recursion.strata import references
 from viewkeeper.side_by_side import workers
@@ -53,7 +53,7 @@ def run_diffs(execution: Execution, step: planned.ApplyDiffs) -> None:
         writer = _Writer(execution, pool, results)
         for one in steps:
             match one:
-                case Compute():
+                case ComputeDiff():
                     if any(
                         scan.at is State.NEW and writer.is_pending(scan.table) for scan in scans(one.query)
                     ):

@@ -126,7 +126,7 @@ def _once(spark: SparkSession, question: str, answer: Callable[[], Any]) -> Any:
     return known[question]
 
 
-class _Shared:
+class _SharedSettings:
     """Which settings queries have now, and how many are at work under them."""
 
     def __init__(self) -> None:
@@ -136,7 +136,7 @@ class _Shared:
         self.saved: dict[str, str | None] = {}
 
 
-_shared = _Shared()
+_shared = _SharedSettings()
 _own = threading.local()
 
 

@@ -23,7 +23,7 @@ ROUNDS = 100_000
 TYPED = 3
 """Types are those that so many rounds give, from columns of no type on."""
 
-Run = Callable[[str, Mapping[str, DataFrame]], DataFrame]
+RunText = Callable[[str, Mapping[str, DataFrame]], DataFrame]
 """Runs a text, given the rows of the relations that are being defined by their names in lower case."""
 
 
@@ -36,7 +36,7 @@ class Equation:
     query: str
 
 
-def least_fixpoint(engine: Engine, equations: Sequence[Equation], run: Run) -> dict[str, DataFrame]:
+def least_fixpoint(engine: Engine, equations: Sequence[Equation], run: RunText) -> dict[str, DataFrame]:
     """The smallest sets that satisfy all equations, by their names in lower case; queries are monotone."""
     types = _types(engine, equations, run)
     rows = {name: engine.empty(columns) for name, columns in types.items()}
@@ -56,7 +56,7 @@ def least_fixpoint(engine: Engine, equations: Sequence[Equation], run: Run) -> d
     )
 
 
-def _types(engine: Engine, equations: Sequence[Equation], run: Run) -> dict[str, tuple[Column, ...]]:
+def _types(engine: Engine, equations: Sequence[Equation], run: RunText) -> dict[str, tuple[Column, ...]]:
     """The columns with the types that Spark's analysis gives them; nothing is run."""
     types = {one.name.lower(): tuple(Column(name, "void") for name in one.columns) for one in equations}
     for _ in range(TYPED):

@@ -26,7 +26,7 @@ from viewkeeper.algebra.relations import Reference, Relation
 from viewkeeper.algebra.schema import COUNT, TableSchema
 from viewkeeper.algebra.zeros import float_columns
 from viewkeeper.catalog.catalog import Catalog
-from viewkeeper.changes import Change
+from viewkeeper.changes import PendingChange
 from viewkeeper.spark.engine import Engine
 from viewkeeper.spark.inputs import fitted, listed_rows, to_frame
 from viewkeeper.spark.maps import comparable, entry_columns, restored
@@ -77,7 +77,7 @@ class Staged:
         self.rows = None if rows is None or self.rows is None else self.rows + rows
 
 
-class Stage:
+class StagedTransaction:
     """All changed tables of one transaction."""
 
     def __init__(self, engine: Engine, draft: Draft) -> None:
@@ -85,10 +85,10 @@ class Stage:
         self.reader = Reader(engine)
         self.draft = draft
         self.tables: dict[str, Staged] = {}
-        self.checks: list[rules.Check] = []
+        self.checks: list[rules.RowCheck] = []
         self.frames: dict[str, DataFrame] = {}
 
-    def apply(self, changes: Sequence[Change]) -> None:
+    def apply(self, changes: Sequence[PendingChange]) -> None:
         """Writes and checks everything, then appends the layers to the draft."""
         for change in changes:
             self._stage(change)
@@ -100,7 +100,7 @@ class Stage:
             whole = staged.checked and name not in copies_left
             self.draft.append(name, staged.files, updates=updates, last_copies=whole)
 
-    def _stage(self, change: Change) -> None:
+    def _stage(self, change: PendingChange) -> None:
         staged = self._staged(change)
         staged.checked = staged.checked and change.check
         if change.kind != "update":
@@ -117,13 +117,13 @@ class Stage:
             case "update":
                 self._stage_update(staged, frame, rows)
 
-    def _staged(self, change: Change) -> Staged:
+    def _staged(self, change: PendingChange) -> Staged:
         if change.table not in self.tables:
             schema = self.draft.catalog.tables[change.table]
             self.tables[change.table] = Staged(schema, self.draft.relations[change.table])
         return self.tables[change.table]
 
-    def _stage_list(self, staged: Staged, change: Change) -> bool:
+    def _stage_list(self, staged: Staged, change: PendingChange) -> bool:
         """Keeps whole rows that are given as a list on the driver; whether it could."""
         data, schema = change.rows, staged.schema
         if not isinstance(data, list) or not data or change.kind == "update":
@@ -138,7 +138,7 @@ class Stage:
         staged.add(signed(rows, 1 if is_insert else -1), len(data))
         return True
 
-    def _frame(self, change: Change, staged: Staged) -> tuple[DataFrame, int | None]:
+    def _frame(self, change: PendingChange, staged: Staged) -> tuple[DataFrame, int | None]:
         data = change.rows(self.draft.base) if callable(change.rows) else change.rows
         rows = len(data) if isinstance(data, list) else _at_most(change, staged.state)
         schema, columns = staged.schema, staged.schema.columns
@@ -240,7 +240,7 @@ class Stage:
                 asked += self._reference_checks(staged, nets)
         return self.run(asked)
 
-    def run(self, asked: Sequence[rules.Check]) -> set[str]:
+    def run(self, asked: Sequence[rules.RowCheck]) -> set[str]:
         """Raises the first check that finds wrong rows; returns the tables with copies left."""
         if not asked:
             return set()
@@ -258,7 +258,7 @@ class Stage:
         name = self.remember(frame, f"net_{staged.schema.name}", staged.schema)
         return Reference(name, staged.schema.names, counted=True)
 
-    def _table_checks(self, staged: Staged, net: Relation) -> list[rules.Check]:
+    def _table_checks(self, staged: Staged, net: Relation) -> list[rules.RowCheck]:
         schema = staged.schema
         needs_state = schema.key or not staged.only_inserts
         state: Relation = net
@@ -269,7 +269,7 @@ class Stage:
             state = Reference(name, schema.names, source.counted)
         return rules.state_checks(schema, state, net, not staged.only_inserts)
 
-    def _reference_checks(self, staged: Staged, nets: dict[str, Relation]) -> list[rules.Check]:
+    def _reference_checks(self, staged: Staged, nets: dict[str, Relation]) -> list[rules.RowCheck]:
         catalog, schema = self.draft.catalog, staged.schema
         found = [
             rules.reference_check(schema, key, nets[schema.name], self.after(key.table, nets))
@@ -295,7 +295,7 @@ class Stage:
 
 def check_loaded(engine: Engine, draft: Draft, schema: TableSchema, state: RelationState) -> None:
     """Checks the rows that a new table was filled with, as if they had been inserted."""
-    stage = Stage(engine, draft)
+    stage = StagedTransaction(engine, draft)
     own = stage.remember(Reader(engine).rows(state).frame, f"net_{schema.name}", schema)
     loaded = Reference(own, schema.names)
     asked = rules.load_checks(schema, loaded)
@@ -305,7 +305,7 @@ def check_loaded(engine: Engine, draft: Draft, schema: TableSchema, state: Relat
     stage.run(asked)
 
 
-def _at_most(change: Change, state: RelationState) -> int | None:
+def _at_most(change: PendingChange, state: RelationState) -> int | None:
     """How many rows a change has that is not a list: no more are deleted or updated than are there."""
     if change.number is not None or change.kind == "insert":
         return change.number
@@ -342,7 +342,7 @@ def _shown(row: dict[str, Any]) -> dict[str, Any]:
     return {shown(name): value for name, value in row.items()}
 
 
-def _error(check: rules.Check, rows: list[dict[str, Any]]) -> errors.InvalidChange:
+def _error(check: rules.RowCheck, rows: list[dict[str, Any]]) -> errors.InvalidChange:
     kind, what = _ERRORS[check.kind]
     shown = "\n".join(f"  {row}" for row in rows)
     return kind(

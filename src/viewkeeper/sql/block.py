@@ -18,12 +18,12 @@ from viewkeeper.algebra.expressions import (
     same,
 )
 from viewkeeper.algebra.relations import Distinct, Join, JoinKind, Reference, Relation
-from viewkeeper.sql.context import Answer, Context
+from viewkeeper.sql.context import Context, Translated
 from viewkeeper.sql.scope import NeedsDomain, Scope
 
 
 @dataclass
-class Domain:
+class OuterValues:
     """The distinct values of the outer columns that a correlated query uses."""
 
     rel: Relation
@@ -103,7 +103,7 @@ def _sides(part: Scalar, inside: set[str], scope: Scope) -> tuple[Scalar, Scalar
     raise NeedsDomain(scope)
 
 
-def enter(context: Context, domain: Domain | None) -> Block | None:
+def enter(context: Context, domain: OuterValues | None) -> Block | None:
     """The beginning of a correlated block: its own copy of the domain; None without one."""
     if domain is None:
         return None
@@ -114,17 +114,17 @@ def enter(context: Context, domain: Domain | None) -> Block | None:
     return Block(context, projected(domain.rel, named), scope, copies, matches, null_safe=True)
 
 
-def trial_domain(outer: Block) -> Domain:
+def trial_domain(outer: Block) -> OuterValues:
     """Stands for the outer plan while it is found out which of its columns a query uses."""
-    return Domain(Reference("outer", outer.rel.columns), outer.rel.columns)
+    return OuterValues(Reference("outer", outer.rel.columns), outer.rel.columns)
 
 
-def domain_of(outer: Block, used: set[str]) -> Domain:
+def domain_of(outer: Block, used: set[str]) -> OuterValues:
     names = tuple(name for name in outer.rel.columns if name in used)
-    return Domain(Distinct(projected(outer.rel, same(names))), names)
+    return OuterValues(Distinct(projected(outer.rel, same(names))), names)
 
 
-def join_condition(answer: Answer) -> Scalar:
+def join_condition(answer: Translated) -> Scalar:
     """When a row of the answer belongs to a row of the outer plan."""
     pairs = zip(answer.matches, answer.links, strict=True)
     if answer.null_safe:

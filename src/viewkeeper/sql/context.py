@@ -11,14 +11,14 @@ from viewkeeper.algebra.expressions import Scalar
 from viewkeeper.algebra.inner_names import shown
 from viewkeeper.algebra.relations import Bound, Relation, Scan
 from viewkeeper.algebra.schema import HIDDEN_PREFIX, TableSchema
-from viewkeeper.sql.known_relations import Catalog
+from viewkeeper.sql.known_relations import KnownRelations
 from viewkeeper.sql.scope import Field, Scope
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True)
-class Answer:
+class Translated:
     """A translated query: its plan, the names the user sees, and the plan's columns for them.
 
     `links` are columns that hold the values of the enclosing query's columns, one for each of
@@ -38,14 +38,14 @@ class Answer:
     pending: tuple[Scalar, ...] = ()
 
 
-CTE = Callable[["Context"], Answer]
+CTE = Callable[["Context"], Translated]
 
 
 @dataclass(frozen=True)
 class Context:
     """Immutable but for the shared registers of names and tables."""
 
-    catalog: Catalog
+    catalog: KnownRelations
     ctes: Mapping[str, CTE] = field(default_factory=dict)
     parent: Scope | None = None
     taken: set[str] = field(default_factory=set)
@@ -65,14 +65,14 @@ class Context:
         """The context of a query whose enclosing query has this scope."""
         return replace(self, parent=scope)
 
-    def scan(self, name: str) -> Answer:
+    def scan(self, name: str) -> Translated:
         schema = self.catalog.schema(name)
         self.schemas[schema.name] = schema
         bound = tuple(Bound(self.fresh(c.name), c) for c in schema.visible)
         rel = Scan(schema.name, bound)
-        return Answer(rel, tuple(shown(c.name) for c in schema.visible), rel.columns)
+        return Translated(rel, tuple(shown(c.name) for c in schema.visible), rel.columns)
 
-    def apart(self, answer: Answer) -> Answer:
+    def apart(self, answer: Translated) -> Translated:
         """The same answer under fresh names, for a second use of one plan."""
         names = {old: self.fresh(old) for old in answer.rel.columns}
         return replace(
@@ -83,7 +83,7 @@ class Context:
         )
 
 
-def fields_of(answer: Answer, alias: str | None, names: Iterable[str] = ()) -> list[Field]:
+def fields_of(answer: Translated, alias: str | None, names: Iterable[str] = ()) -> list[Field]:
     """The fields of a FROM item, renamed by the column list of its alias."""
     visible = tuple(names) or answer.names
     return [Field(alias, name, col) for name, col in zip(visible, answer.columns, strict=True)]

@@ -18,7 +18,7 @@ _BY_NAME = frozenset(
 )
 
 
-class _Parser(SparkParser):
+class _SparkParser(SparkParser):
     FUNCTIONS: ClassVar = {n: build for n, build in SparkParser.FUNCTIONS.items() if n not in _BY_NAME}
 
 
@@ -28,4 +28,4 @@ class ViewkeeperSpark(Spark):  # type: ignore[misc]
     class Tokenizer(Spark.Tokenizer):  # type: ignore[misc]
         STRING_ESCAPES: ClassVar = [*Spark.Tokenizer.STRING_ESCAPES, *Spark.Tokenizer.QUOTES]
 
-    Parser = _Parser
+    Parser = _SparkParser

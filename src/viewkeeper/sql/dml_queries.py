@@ -15,7 +15,7 @@ from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.catalog.names import shown_schema
 from viewkeeper.errors import InvalidSQL, NotDeterministic, UnknownColumn
 from viewkeeper.sql.aggregate_calls import is_random
-from viewkeeper.sql.known_relations import Catalog, did_you_mean
+from viewkeeper.sql.known_relations import KnownRelations, did_you_mean
 from viewkeeper.sql.merge import merge_queries
 from viewkeeper.sql.parse import parse_one
 from viewkeeper.sql.select_parts import identifier
@@ -31,7 +31,7 @@ class ChangeQueries:
     inserts: str | None
 
 
-def change_queries(statement: Insert | Delete | Update | Merge, catalog: Catalog) -> ChangeQueries:
+def change_queries(statement: Insert | Delete | Update | Merge, catalog: KnownRelations) -> ChangeQueries:
     schema = shown_schema(catalog.schema(statement.table))
     match statement:
         case Insert():

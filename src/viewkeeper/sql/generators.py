@@ -7,7 +7,7 @@ from sqlglot import exp
 from viewkeeper.algebra.expressions import Scalar
 from viewkeeper.algebra.relations import Lateral, Values
 from viewkeeper.sql.aggregate_calls import call_name
-from viewkeeper.sql.context import Answer, Context
+from viewkeeper.sql.context import Context, Translated
 from viewkeeper.sql.scope import Untranslatable
 
 _NAMES = frozenset(
@@ -32,11 +32,11 @@ def generate(node: exp.Expr, aliases: tuple[str, ...]) -> tuple[str, ...]:
     raise Untranslatable(f"{name} without names for its columns")
 
 
-def table_function(context: Context, node: exp.Expr) -> Answer:
+def table_function(context: Context, node: exp.Expr) -> Translated:
     """`FROM range(…)` and `FROM explode(…)`."""
     generator, names = _table_generator(node)
     columns = tuple(context.fresh(name) for name in names)
-    return Answer(Lateral(Values((), ((),)), generator, columns), names, columns)
+    return Translated(Lateral(Values((), ((),)), generator, columns), names, columns)
 
 
 def _table_generator(node: exp.Expr) -> tuple[Scalar, tuple[str, ...]]:

@@ -26,7 +26,7 @@ from viewkeeper.sql.aggregate_calls import (
     over_no_rows,
     unwrapped,
 )
-from viewkeeper.sql.block import Block, Domain, enter
+from viewkeeper.sql.block import Block, OuterValues, enter
 from viewkeeper.sql.order_and_limit import ordinal
 from viewkeeper.sql.resolve import Resolver, outside_subqueries
 from viewkeeper.sql.scope import Field, Untranslatable
@@ -120,7 +120,7 @@ class Groups:
 
 
 def group(
-    block: Block, node: exp.Select, outputs: list[Scalar], exprs: list[Scalar], domain: Domain | None
+    block: Block, node: exp.Select, outputs: list[Scalar], exprs: list[Scalar], domain: OuterValues | None
 ) -> Groups:
     """Puts the aggregation on the block's plan; the scope keeps the grouped columns only."""
     keys, sets = _grouping(block, node.args.get("group"), outputs)
@@ -145,7 +145,7 @@ def group(
     return groups
 
 
-def _every_outer_row(block: Block, domain: Domain) -> None:
+def _every_outer_row(block: Block, domain: OuterValues) -> None:
     """An aggregate without GROUP BY has a row for every outer row, also over nothing."""
     outer = enter(block.context, domain)
     assert outer is not None

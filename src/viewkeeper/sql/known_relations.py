@@ -11,7 +11,7 @@ from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.errors import UnknownTable
 
 
-class Catalog(Protocol):
+class KnownRelations(Protocol):
     """Finds tables and views by name, compared without regard to case."""
 
     def schema(self, name: str) -> TableSchema:

@@ -14,7 +14,7 @@ from viewkeeper.algebra.build import restricted_to
 from viewkeeper.algebra.expressions import Named, Scalar, and_, column, columns_of
 from viewkeeper.algebra.relations import Filter, Relation, TopK, Window
 from viewkeeper.errors import InvalidSQL
-from viewkeeper.sql.context import Answer, Context
+from viewkeeper.sql.context import Context, Translated
 from viewkeeper.sql.scope import Scope, Untranslatable
 
 _MOST_ROWS = 2**31 - 1
@@ -85,7 +85,7 @@ def _between(place: Scalar, limit: int, offset: int) -> Scalar:
     return and_(above, below) if offset else below
 
 
-def limited(context: Context, node: exp.Expr, answer: Answer, scope: Scope) -> Answer:
+def limited(context: Context, node: exp.Expr, answer: Translated, scope: Scope) -> Translated:
     """An answer ordered by its own outputs and cut."""
     bounds = limits(node)
     if bounds is None:

@@ -26,9 +26,9 @@ from viewkeeper.algebra.relations import MalformedPlan, Project, Relation
 from viewkeeper.errors import AmbiguousColumn, InvalidSQL, NotDeterministic, UnknownColumn
 from viewkeeper.sql.aggregate_calls import call_name, is_chance, is_clock_literal
 from viewkeeper.sql.char_padding import padded
-from viewkeeper.sql.context import Answer, Context
+from viewkeeper.sql.context import Context, Translated
 from viewkeeper.sql.dialect import ViewkeeperSpark
-from viewkeeper.sql.known_relations import Catalog
+from viewkeeper.sql.known_relations import KnownRelations
 from viewkeeper.sql.query import translate
 from viewkeeper.sql.scope import NeedsDomain, Untranslatable
 from viewkeeper.sql.spellings import canonical
@@ -46,7 +46,7 @@ class ViewQuery:
 
 
 def parse_view(
-    sql: str, catalog: Catalog, names: tuple[str, ...] = (), unread: str | None = None
+    sql: str, catalog: KnownRelations, names: tuple[str, ...] = (), unread: str | None = None
 ) -> ViewQuery:
     """The view that a text defines; `names` are its columns where Spark was asked for them.
 
@@ -173,7 +173,7 @@ def check_outputs(names: tuple[str, ...]) -> None:
         seen.add(name.lower())
 
 
-def _with_names(answer: Answer) -> Relation:
+def _with_names(answer: Translated) -> Relation:
     """The plan with the user's names; a projection on top takes them without another one above it."""
     outputs = tuple(Named(n, column(c)) for n, c in zip(answer.names, answer.columns, strict=True))
     rel = answer.rel
@@ -188,7 +188,7 @@ def _unwrapped(expr: Scalar) -> Scalar:
     return expr.this if isinstance(expr, exp.Paren) else expr
 
 
-def _as_text(sql: str, query: exp.Query, catalog: Catalog, reason: str) -> ViewQuery:
+def _as_text(sql: str, query: exp.Query, catalog: KnownRelations, reason: str) -> ViewQuery:
     """The view as it was written; its tables and columns as far as the text shows them."""
     ctes = {cte.alias.lower() for cte in query.find_all(exp.CTE)}
     found = {t.name for t in query.find_all(exp.Table) if isinstance(t.this, exp.Identifier)}

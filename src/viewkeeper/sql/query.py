@@ -15,15 +15,15 @@ from viewkeeper.algebra.relations import (
     Values,
 )
 from viewkeeper.errors import InvalidSQL
-from viewkeeper.sql.block import Domain
-from viewkeeper.sql.context import Answer, Context
+from viewkeeper.sql.block import OuterValues
+from viewkeeper.sql.context import Context, Translated
 from viewkeeper.sql.order_and_limit import limited
 from viewkeeper.sql.scope import Field, NeedsDomain, Scope, Untranslatable
 
 
 def translate(
-    context: Context, query: exp.Expr, domain: Domain | None = None, keep_pending: bool = False
-) -> Answer:
+    context: Context, query: exp.Expr, domain: OuterValues | None = None, keep_pending: bool = False
+) -> Translated:
     """The query inside `context.parent`. Without a domain, outer columns may only be free.
 
     `keep_pending`: the caller takes the free conditions of a plain SELECT into its join.
@@ -49,7 +49,7 @@ def translate(
             raise Untranslatable(f"a query of the form {query.sql(dialect='spark')}")
 
 
-def values(context: Context, node: exp.Values, domain: Domain | None = None) -> Answer:
+def values(context: Context, node: exp.Values, domain: OuterValues | None = None) -> Translated:
     if domain is not None:
         raise Untranslatable("VALUES inside a correlated query")
     rows = tuple(tuple(_row(item)) for item in node.expressions)
@@ -57,7 +57,7 @@ def values(context: Context, node: exp.Values, domain: Domain | None = None) -> 
         raise Untranslatable("VALUES with columns in it")
     names = tuple(f"col{number}" for number in range(1, len(rows[0]) + 1))
     columns = tuple(context.fresh(name) for name in names)
-    return Answer(Values(columns, rows), names, columns)
+    return Translated(Values(columns, rows), names, columns)
 
 
 def _row(item: exp.Expr) -> list[exp.Expr]:
@@ -66,7 +66,7 @@ def _row(item: exp.Expr) -> list[exp.Expr]:
     return [item.unnest().copy()]
 
 
-def _set_operation(context: Context, node: exp.SetOperation, domain: Domain | None) -> Answer:
+def _set_operation(context: Context, node: exp.SetOperation, domain: OuterValues | None) -> Translated:
     if node.args.get("by_name") or node.args.get("side") or node.args.get("on"):
         raise Untranslatable("a set operation by name")
     left = translate(context, node.this, domain)
@@ -82,10 +82,10 @@ def _set_operation(context: Context, node: exp.SetOperation, domain: Domain | No
     sides = (_aligned(left, columns), _aligned(right, columns))
     rel = _combined(node, sides[0], sides[1])
     links = columns[len(left.names) :]
-    return Answer(rel, left.names, columns[: len(left.names)], links, left.matches, left.null_safe)
+    return Translated(rel, left.names, columns[: len(left.names)], links, left.matches, left.null_safe)
 
 
-def _aligned(answer: Answer, columns: tuple[str, ...]) -> Relation:
+def _aligned(answer: Translated, columns: tuple[str, ...]) -> Relation:
     names = (*answer.columns, *answer.links)
     pairs = zip(columns, names, strict=True)
     return projected(answer.rel, (Named(new, column(old)) for new, old in pairs))
@@ -113,7 +113,7 @@ def _has_tail(node: exp.Expr) -> bool:
     return any(node.args.get(clause) for clause in ("order", "limit", "offset"))
 
 
-def _with_tail(context: Context, node: exp.Expr, answer: Answer) -> Answer:
+def _with_tail(context: Context, node: exp.Expr, answer: Translated) -> Translated:
     """ORDER BY, LIMIT and OFFSET after a set operation: they see its output columns only."""
     if not _has_tail(node):
         return answer

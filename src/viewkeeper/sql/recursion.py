@@ -29,12 +29,12 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.walk import children, nodes
 from viewkeeper.errors import InvalidSQL, UnknownColumn, UnknownTable
-from viewkeeper.sql.block import Domain
-from viewkeeper.sql.context import Answer, Context
+from viewkeeper.sql.block import OuterValues
+from viewkeeper.sql.context import Context, Translated
 from viewkeeper.sql.scope import Untranslatable
 
 
-def with_clause(context: Context, query: exp.Expr, domain: Domain | None) -> Context:
+def with_clause(context: Context, query: exp.Expr, domain: OuterValues | None) -> Context:
     """The context with the definitions of the query's WITH."""
     clause = query.args.get("with_")
     if clause is None:
@@ -49,20 +49,20 @@ def with_clause(context: Context, query: exp.Expr, domain: Domain | None) -> Con
                 raise Untranslatable("recursion inside a correlated query")
             context = _fixpoint(context, members)
         else:
-            context = context.with_ctes({names[0]: _Shared(context, members[0], domain)})
+            context = context.with_ctes({names[0]: _SharedDefinition(context, members[0], domain)})
     return context
 
 
 @dataclass
-class _Shared:
+class _SharedDefinition:
     """A definition, translated at its first use; later uses rename its columns."""
 
     context: Context
     cte: exp.CTE
-    domain: Domain | None
-    answer: Answer | None = field(default=None)
+    domain: OuterValues | None
+    answer: Translated | None = field(default=None)
 
-    def __call__(self, user: Context) -> Answer:
+    def __call__(self, user: Context) -> Translated:
         from viewkeeper.sql.query import translate
 
         if self.answer is not None:
@@ -77,7 +77,7 @@ class _Shared:
         return self.answer
 
 
-def _with_names(answer: Answer, cte: exp.CTE) -> Answer:
+def _with_names(answer: Translated, cte: exp.CTE) -> Translated:
     names = tuple(cte.alias_column_names)
     if names and len(names) != len(answer.names):
         raise InvalidSQL(
@@ -146,7 +146,7 @@ def _fixpoint(context: Context, members: list[exp.CTE]) -> Context:
 @dataclass(frozen=True)
 class _Header:
     name: str
-    answer: Answer
+    answer: Translated
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class _Self:
 
     header: _Header
 
-    def __call__(self, user: Context) -> Answer:
+    def __call__(self, user: Context) -> Translated:
         return user.apart(self.header.answer)
 
 
@@ -163,9 +163,9 @@ class _Self:
 class _Again:
     """A finished fixpoint."""
 
-    answer: Answer
+    answer: Translated
 
-    def __call__(self, user: Context) -> Answer:
+    def __call__(self, user: Context) -> Translated:
         return user.apart(self.answer)
 
 
@@ -209,7 +209,7 @@ def _header(context: Context, cte: exp.CTE) -> _Header:
     visible = _written_names(cte) or translate(context.inside(None), _branches(cte.this)[0]).names
     columns = tuple(context.fresh(name) for name in visible)
     name = _own_name(context, cte.alias)
-    return _Header(name, Answer(Reference(name, columns), visible, columns))
+    return _Header(name, Translated(Reference(name, columns), visible, columns))
 
 
 def _own_name(context: Context, alias: str) -> str:
@@ -239,7 +239,7 @@ def _definition(context: Context, cte: exp.CTE, header: _Header, sets: frozenset
     return Definition(header.name, columns, body)
 
 
-def _in_order(answer: Answer) -> Relation:
+def _in_order(answer: Translated) -> Relation:
     from viewkeeper.algebra.build import restricted_to
 
     return restricted_to(answer.rel, answer.columns)

@@ -46,7 +46,7 @@ from viewkeeper.algebra.relations import (
 from viewkeeper.algebra.schema import COUNT
 from viewkeeper.algebra.walk import children, with_children
 from viewkeeper.sql.select_parts import (
-    Block,
+    SelectText,
     aliased,
     all_columns,
     identifier,
@@ -150,18 +150,18 @@ class _Renderer:
             case _:
                 return self._select(self._block(rel))
 
-    def _block(self, rel: Relation) -> Block:
+    def _block(self, rel: Relation) -> SelectText:
         """`rel` as a block that more filters, projections and joins can be written into."""
         match rel:
             case Scan():
                 alias = self._alias(rel.table)
-                return Block(
+                return SelectText(
                     table(self.name_of(rel), alias),
                     {b.name: qualified(alias, b.source.name) for b in rel.bound},
                 )
             case Reference():
                 alias = self._alias(rel.name)
-                return Block(
+                return SelectText(
                     table(self.name_of(rel), alias),
                     {name: qualified(alias, name) for name in rel.columns},
                 )
@@ -192,24 +192,24 @@ class _Renderer:
             case _:
                 assert_never(rel)
 
-    def _over(self, rel: Relation, used: Iterable[str]) -> Block:
+    def _over(self, rel: Relation, used: Iterable[str]) -> SelectText:
         """A block in which the used columns are simple, so that no expression is written twice."""
         block = self._block(rel)
         return block if block.is_simple(used) else self._closed(block)
 
-    def _closed(self, block: Block) -> Block:
+    def _closed(self, block: SelectText) -> SelectText:
         """The block as a subquery with plain columns."""
         alias = self._alias("t")
         names = list(block.outputs)
         source = self._select(block).subquery(identifier(alias), copy=False)
-        return Block(source, {name: qualified(alias, name) for name in names})
+        return SelectText(source, {name: qualified(alias, name) for name in names})
 
-    def _subquery(self, rel: Relation) -> Block:
+    def _subquery(self, rel: Relation) -> SelectText:
         alias = self._alias("t")
         source = self.query(rel).subquery(identifier(alias), copy=False)
-        return Block(source, {name: qualified(alias, name) for name in rel.columns})
+        return SelectText(source, {name: qualified(alias, name) for name in rel.columns})
 
-    def _select(self, block: Block) -> exp.Select:
+    def _select(self, block: SelectText) -> exp.Select:
         outputs = [aliased(expr, name) for name, expr in block.outputs.items()]
         if not outputs:
             outputs = [aliased(exp.Literal.number(1), "__one")]
@@ -229,11 +229,11 @@ class _Renderer:
             select.set("hint", exp.Hint(expressions=hints))
         return select
 
-    def _gathered(self, block: Block) -> Block:
+    def _gathered(self, block: SelectText) -> SelectText:
         """The block as one of which Spark knows that it is one partition: after an inner join it forgets."""
         return self._closed(block) if block.is_scattered else block
 
-    def _join(self, join: Join) -> Block:
+    def _join(self, join: Join) -> SelectText:
         left = self._block(join.left)
         if join in self.in_place:
             left = self._gathered(left)
@@ -263,14 +263,14 @@ class _Renderer:
             left.outputs.update(right.outputs)
         return left
 
-    def _exists(self, join: Join, left: Block, right: Block, on: Scalar) -> Block:
+    def _exists(self, join: Join, left: SelectText, right: SelectText, on: Scalar) -> SelectText:
         """DuckDB's semi joins take few conditions; EXISTS takes all."""
         inner = exp.Select(expressions=[exp.Literal.number(1)]).from_(right.source, copy=False)
         test: Scalar = exp.Exists(this=inner.where(on, copy=False))
         left.where.append(test if join.kind is JoinKind.SEMI else exp.Not(this=test))
         return left
 
-    def _lateral(self, rel: Lateral) -> Block:
+    def _lateral(self, rel: Lateral) -> SelectText:
         block = self._over(rel.child, columns_of(rel.generator))
         if block.where or block.joins:
             block = self._closed(block)
@@ -284,7 +284,7 @@ class _Renderer:
         block.outputs.update({name: qualified(alias, name) for name in rel.produced})
         return block
 
-    def _duckdb_lateral(self, rel: Lateral, block: Block, generator: Scalar, alias: str) -> Block:
+    def _duckdb_lateral(self, rel: Lateral, block: SelectText, generator: Scalar, alias: str) -> SelectText:
         values = generator.this if isinstance(generator, exp.Explode) else generator
         inner = exp.Select(
             expressions=[aliased(exp.func("unnest", values, dialect="duckdb"), rel.produced[0])]
@@ -294,7 +294,7 @@ class _Renderer:
         block.outputs[rel.produced[0]] = qualified(alias, rel.produced[0])
         return block
 
-    def _window(self, rel: Window) -> Block:
+    def _window(self, rel: Window) -> SelectText:
         used = [name for item in rel.functions for name in columns_of(item.expr)]
         block = self._gathered(self._over(rel.child, used))
         outputs = dict(block.outputs)
@@ -303,7 +303,7 @@ class _Renderer:
         block.outputs = outputs
         return self._closed(block)
 
-    def _expand(self, rel: Expand) -> Block:
+    def _expand(self, rel: Expand) -> SelectText:
         block = self._over(rel.child, (COUNT,))
         count = block.outputs[COUNT]
         if self.dialect == DUCKDB:
@@ -328,11 +328,11 @@ class _Renderer:
         block.outputs = {name: expr for name, expr in block.outputs.items() if name != COUNT}
         return block
 
-    def _values(self, rel: Values) -> Block:
+    def _values(self, rel: Values) -> SelectText:
         if not rel.rows:
             return self._subquery(rel)
         if not rel.columns:
-            return Block(
+            return SelectText(
                 exp.Select(expressions=[aliased(exp.Literal.number(1), "__one")]).subquery(self._alias("t")),
                 {},
             )
@@ -347,7 +347,7 @@ class _Renderer:
             query = exp.Union(this=query, expression=row, distinct=False)
         alias = self._alias("t")
         source = query.subquery(identifier(alias), copy=False)
-        return Block(source, {name: qualified(alias, name) for name in rel.columns})
+        return SelectText(source, {name: qualified(alias, name) for name in rel.columns})
 
     def _empty(self, columns: tuple[str, ...]) -> exp.Select:
         outputs = [aliased(exp.null(), name) for name in columns]

@@ -14,8 +14,8 @@ from viewkeeper.algebra.build import projected, restricted_to
 from viewkeeper.algebra.expressions import Named, Scalar, column, same
 from viewkeeper.algebra.relations import Distinct, Lateral
 from viewkeeper.errors import InvalidSQL
-from viewkeeper.sql.block import Block, Domain, link_pending, where
-from viewkeeper.sql.context import Answer, Context
+from viewkeeper.sql.block import Block, OuterValues, link_pending, where
+from viewkeeper.sql.context import Context, Translated
 from viewkeeper.sql.generators import generate, is_generator
 from viewkeeper.sql.grouping import Groups, group, is_aggregated
 from viewkeeper.sql.order_and_limit import limits, ordered, ordinal, top
@@ -52,12 +52,16 @@ class Items:
         )
 
 
-def select(context: Context, node: exp.Select, domain: Domain | None, keep_pending: bool = False) -> Answer:
+def select(
+    context: Context, node: exp.Select, domain: OuterValues | None, keep_pending: bool = False
+) -> Translated:
     """The answer of a SELECT; see `query.translate` for the domain and pending conditions."""
     block = from_clause(context, node, domain)
     _where(block, node)
     if keep_pending and is_plain_select(node):
-        return Answer(block.rel, (), (), block.links, block.matches, block.null_safe, pending=block.pending)
+        return Translated(
+            block.rel, (), (), block.links, block.matches, block.null_safe, pending=block.pending
+        )
     link_pending(block)
     groups = is_aggregated(node)
     items = _items(block, node, defer=groups)
@@ -159,7 +163,7 @@ def _windowed(block: Block, items: Items) -> Items:
     return items.changed(lambda expr: top_down(expr, windows.get)) if windows else items
 
 
-def _late(block: Block, node: exp.Select, items: Items, groups: Groups) -> Answer:
+def _late(block: Block, node: exp.Select, items: Items, groups: Groups) -> Translated:
     """An aggregate without GROUP BY, tied to the outer row by equalities: computed above a left join."""
     bounds = limits(node)
     if items.having is not None or items.qualify is not None or (bounds and (bounds[0] < 1 or bounds[1])):
@@ -171,10 +175,10 @@ def _late(block: Block, node: exp.Select, items: Items, groups: Groups) -> Answe
             raise NeedsDomain(block.scope)
         late[block.context.fresh(output.name)] = expr
     names = tuple(output.name for output in items.outputs)
-    return Answer(block.rel, names, tuple(late), block.links, block.matches, late=late)
+    return Translated(block.rel, names, tuple(late), block.links, block.matches, late=late)
 
 
-def _answer(block: Block, node: exp.Select, items: Items) -> Answer:
+def _answer(block: Block, node: exp.Select, items: Items) -> Translated:
     names = tuple(output.name for output in items.outputs)
     kept = block.links
     named: list[Named] = []
@@ -194,7 +198,7 @@ def _answer(block: Block, node: exp.Select, items: Items) -> Answer:
     if extra:
         rest = tuple(n for n in kept if n not in columns)
         block.rel = restricted_to(block.rel, (*columns, *rest))
-    return Answer(block.rel, names, columns, block.links, block.matches, block.null_safe)
+    return Translated(block.rel, names, columns, block.links, block.matches, block.null_safe)
 
 
 def _named(block: Block, output: Output, taken: set[str]) -> Named:

@@ -21,7 +21,7 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass
-class Block:
+class SelectText:
     """A SELECT under construction: where rows come from, and what each output column is."""
 
     source: exp.Expr
@@ -88,5 +88,5 @@ def join_clause(source: exp.Expr, side: str, kind: str, on: Scalar) -> exp.Join:
     return clause
 
 
-def all_columns(block: Block) -> bool:
+def all_columns(block: SelectText) -> bool:
     return all(isinstance(expr, exp.Column) for expr in block.outputs.values())

@@ -21,8 +21,8 @@ from viewkeeper.algebra.expressions import (
 )
 from viewkeeper.algebra.relations import Join, JoinKind, Lateral, Values
 from viewkeeper.errors import InvalidSQL, UnknownColumn
-from viewkeeper.sql.block import Block, Domain, enter, join_condition, where
-from viewkeeper.sql.context import Answer, Context, fields_of
+from viewkeeper.sql.block import Block, OuterValues, enter, join_condition, where
+from viewkeeper.sql.context import Context, Translated, fields_of
 from viewkeeper.sql.generators import generate, is_generator, table_function
 from viewkeeper.sql.known_relations import did_you_mean
 from viewkeeper.sql.scope import Field, Scope, Untranslatable
@@ -31,7 +31,7 @@ ONE_ROW = Values((), ((),))
 _SIDES = {"LEFT": JoinKind.LEFT, "RIGHT": JoinKind.RIGHT, "FULL": JoinKind.FULL}
 
 
-def from_clause(context: Context, select: exp.Select, domain: Domain | None) -> Block:
+def from_clause(context: Context, select: exp.Select, domain: OuterValues | None) -> Block:
     """The plan of FROM and its joins, before WHERE."""
     block = enter(context, domain) or Block(context, ONE_ROW, Scope(parent=context.parent))
     source = select.args.get("from_")
@@ -95,7 +95,7 @@ def _realiased(inner: Block, node: exp.Expr) -> Block:
     return Block(inner.context, inner.rel, Scope(fields))
 
 
-def _alias(node: exp.Expr, answer: Answer) -> tuple[str | None, tuple[str, ...]]:
+def _alias(node: exp.Expr, answer: Translated) -> tuple[str | None, tuple[str, ...]]:
     columns = tuple(node.alias_column_names)
     if columns and len(columns) != len(answer.names):
         raise InvalidSQL(
@@ -106,7 +106,7 @@ def _alias(node: exp.Expr, answer: Answer) -> tuple[str | None, tuple[str, ...]]
     return node.alias_or_name or None, columns
 
 
-def source(block: Block, node: exp.Expr) -> Answer:
+def source(block: Block, node: exp.Expr) -> Translated:
     """The rows of a FROM item."""
     _refuse(node)
     match node:
@@ -130,13 +130,13 @@ def _refuse(node: exp.Expr) -> None:
             raise Untranslatable(f"{clause.rstrip('s').upper()} in FROM")
 
 
-def _table(context: Context, node: exp.Table) -> Answer:
+def _table(context: Context, node: exp.Table) -> Translated:
     name = ".".join(part.name for part in node.parts)
     cte = context.ctes.get(name.lower())
     return cte(context) if cte else context.scan(name)
 
 
-def _derived(block: Block, node: exp.Subquery) -> Answer:
+def _derived(block: Block, node: exp.Subquery) -> Translated:
     """A derived table; one that uses columns of an enclosing query is tied to the block's domain."""
     from viewkeeper.sql.subqueries import correlated
 
@@ -148,7 +148,7 @@ def _derived(block: Block, node: exp.Subquery) -> Answer:
     return correlated(prefix, node.this)
 
 
-def _ties(block: Block, answer: Answer) -> tuple[Scalar, ...]:
+def _ties(block: Block, answer: Translated) -> tuple[Scalar, ...]:
     """How a correlated derived table is tied to the domain of its block."""
     if not answer.links:
         return ()

@@ -57,7 +57,7 @@ class DropView:
 
 
 @dataclass(frozen=True)
-class Refresh:
+class RefreshViews:
     """No names: every view that is stale."""
 
     names: tuple[str, ...] = ()
@@ -127,7 +127,7 @@ Statement: TypeAlias = (
     | AlterView
     | DropTable
     | DropView
-    | Refresh
+    | RefreshViews
     | ExplainView
     | Insert
     | Delete
@@ -246,7 +246,7 @@ def _drop_view(header: Header) -> DropView:
     return DropView(name, if_exists, cascade)
 
 
-def _refresh(header: Header) -> Refresh:
+def _refresh(header: Header) -> RefreshViews:
     if not (header.take("MATERIALIZED", "VIEW") or header.take("MATERIALIZED", "VIEWS")):
         raise header.wrong("MATERIALIZED VIEW")
     names: list[str] = []
@@ -256,7 +256,7 @@ def _refresh(header: Header) -> Refresh:
             break
     full = header.take("FULL")
     header.end()
-    return Refresh(tuple(names), full)
+    return RefreshViews(tuple(names), full)
 
 
 def _explain(header: Header) -> ExplainView:

@@ -23,7 +23,7 @@ from viewkeeper.algebra.facts import determines
 from viewkeeper.algebra.relations import Aggregate, JoinKind, Project, Relation
 from viewkeeper.sql.aggregate_calls import is_aggregate_call
 from viewkeeper.sql.block import Block, domain_of, join_condition, trial_domain
-from viewkeeper.sql.context import Answer, Context
+from viewkeeper.sql.context import Context, Translated
 from viewkeeper.sql.resolve import OuterColumn, is_in_query, is_not_in_query, outside_subqueries, top_down
 from viewkeeper.sql.scope import NeedsDomain, Untranslatable
 
@@ -88,7 +88,7 @@ def scalar_value(block: Block, query: exp.Expr) -> Scalar:
     return answer.late[value].copy() if answer.late else column(value)
 
 
-def _the_only_row(context: Context, answer: Answer) -> Answer:
+def _the_only_row(context: Context, answer: Translated) -> Translated:
     """A query that may have several rows: its single value, or, as in Spark, an error for an outer row
     that meets more than one."""
     value, count = context.fresh(answer.names[0]), context.fresh("matches")
@@ -109,7 +109,7 @@ def _one_row(rel: Relation) -> bool:
     return isinstance(rel, Aggregate) and not rel.keys
 
 
-def correlated(block: Block, query: exp.Expr, keep_pending: bool = False) -> Answer:
+def correlated(block: Block, query: exp.Expr, keep_pending: bool = False) -> Translated:
     """The query inside the block's scope: free where its outer columns allow it, else with a domain."""
     from viewkeeper.sql.query import translate
 

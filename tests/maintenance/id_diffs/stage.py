@@ -15,7 +15,7 @@ from viewkeeper.algebra.merge.spec import DiffKind
 from viewkeeper.algebra.relations import Relation, Scan, State
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.algebra.walk import rewrite
-from viewkeeper.maintenance.id_diffs.script import Apply, Compute, Script, Step
+from viewkeeper.maintenance.id_diffs.script import Apply, ComputeDiff, Script, Step
 from viewkeeper.sql.render import DUCKDB, render
 
 Row = tuple[Any, ...]
@@ -63,7 +63,7 @@ class Stage:
         """The steps; `order` may change the order of diffs that are applied to one relation together."""
         statements: list[str] = []
         for group in _grouped(script.steps):
-            if isinstance(group, Compute):
+            if isinstance(group, ComputeDiff):
                 statements.append(f"CREATE OR REPLACE TEMP TABLE {group.name} AS {_sql(group.executable)}")
             else:
                 for step in order(group):
@@ -106,10 +106,10 @@ def apply_sql(step: Apply, columns: tuple[str, ...]) -> list[str]:
             return [f"UPDATE {target} SET {sets} FROM {diff} d WHERE {match}"]
 
 
-def _grouped(steps: Iterable[Step]) -> list[Compute | list[Apply]]:
-    groups: list[Compute | list[Apply]] = []
+def _grouped(steps: Iterable[Step]) -> list[ComputeDiff | list[Apply]]:
+    groups: list[ComputeDiff | list[Apply]] = []
     for step in steps:
-        if isinstance(step, Compute):
+        if isinstance(step, ComputeDiff):
             groups.append(step)
         elif groups and isinstance(groups[-1], list) and groups[-1][0].target == step.target:
             groups[-1].append(step)

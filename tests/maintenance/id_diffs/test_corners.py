@@ -11,7 +11,7 @@ from tests.maintenance.id_diffs.devices import table
 from tests.maintenance.id_diffs.stage import Row, Rows, Stage
 from viewkeeper.algebra.expressions import Named, and_, column, equal, literal, not_, same
 from viewkeeper.algebra.relations import Aggregate, Bound, Filter, Join, JoinKind, Relation, Scan
-from viewkeeper.maintenance.id_diffs import Caching, Definition, define
+from viewkeeper.maintenance.id_diffs import Caching, IdView, define
 
 TABLES = {
     "l": table("l", ("i",), i="int", x="int", w="int"),
@@ -26,7 +26,7 @@ def scan(name: str) -> Scan:
 def maintained(plan: Relation, before: Rows, after: Rows, caching: Caching = Caching.ALWAYS) -> Counter[Row]:
     """The view after the change; and it is what recomputation gives."""
     whole = define("v", plan, TABLES, caching=caching)
-    assert isinstance(whole, Definition)
+    assert isinstance(whole, IdView)
     stage, script = Stage(TABLES.values()), whole.script()
     stage.load(before, after)
     stage.populate(script)

@@ -27,7 +27,7 @@ from viewkeeper.algebra.relations import (
     Scan,
     UnionAll,
 )
-from viewkeeper.maintenance.id_diffs import Definition, define, show
+from viewkeeper.maintenance.id_diffs import IdView, define, show
 from viewkeeper.maintenance.id_diffs.compose import compose
 from viewkeeper.maintenance.id_diffs.instantiate import RuleDag, instantiate
 from viewkeeper.maintenance.id_diffs.minimize import minimize
@@ -71,9 +71,9 @@ RULES: dict[str, Relation] = {
 }  # fmt: skip
 
 
-def defined(plan: Relation, schemas: dict = TABLES) -> Definition:
+def defined(plan: Relation, schemas: dict = TABLES) -> IdView:
     found = define("v", plan, schemas)
-    assert isinstance(found, Definition)
+    assert isinstance(found, IdView)
     return found
 
 

@@ -22,10 +22,11 @@ from viewkeeper.algebra.relations import (
     UnionAll,
 )
 from viewkeeper.algebra.schema import Column, TableSchema
-from viewkeeper.maintenance.id_diffs import Caching, Definition, Refusal, define
-from viewkeeper.maintenance.id_diffs.caches import Source
+from viewkeeper.maintenance.id_diffs import Caching, IdView, define
+from viewkeeper.maintenance.id_diffs.caches import ChangeSource
 from viewkeeper.maintenance.id_diffs.ids import Component, Subview, multivalued
 from viewkeeper.maintenance.id_diffs.infer import infer_ids
+from viewkeeper.report import Reason
 
 TABLES = {
     "r": table("r", ("i",), i="int", a="int", b="int"),
@@ -118,7 +119,7 @@ REFUSED = {
 @pytest.mark.parametrize("code", REFUSED)
 def test_refusals_are_values_with_a_code_and_a_sentence(code: str) -> None:
     found = define("v", Filter(REFUSED[code], exp.true()), TABLES)
-    assert isinstance(found, Refusal)
+    assert isinstance(found, Reason)
     assert found.code == code
     assert found.sentence.endswith(".")
 
@@ -139,25 +140,25 @@ def test_multivalued_dependencies(on: exp.Expr, many: bool) -> None:
     assert multivalued(inferred(plan)) == many
     grouped = Aggregate(plan, same(("b",)), (Named("n", exp.Sum(this=column("c"))),))
     whole = define("v", grouped, TABLES)
-    assert isinstance(whole, Definition)
-    assert set(whole.caches.sources.values()) == {Source.QUERIED if many else Source.STORED}
+    assert isinstance(whole, IdView)
+    assert set(whole.caches.sources.values()) == {ChangeSource.QUERIED if many else ChangeSource.STORED}
     assert bool(whole.script().caches) == (not many)
     always = define("v", grouped, TABLES, caching=Caching.ALWAYS)
-    assert isinstance(always, Definition)
+    assert isinstance(always, IdView)
     assert len(always.script().caches) == 1
 
 
 def test_an_aggregate_of_one_table_needs_no_cache() -> None:
     whole = define("v", Aggregate(scan("r"), same(("a",)), (Named("n", exp.Sum(this=column("b"))),)), TABLES)
-    assert isinstance(whole, Definition)
+    assert isinstance(whole, IdView)
     assert whole.script().caches == ()
-    assert set(whole.caches.sources.values()) == {Source.TABLES}
+    assert set(whole.caches.sources.values()) == {ChangeSource.TABLES}
 
 
 def test_having_needs_a_cache_after_the_aggregate() -> None:
     grouped = Aggregate(scan("r"), same(("a",)), (Named("n", exp.Sum(this=column("b"))),))
     whole = define("v", Filter(grouped, exp.GT(this=column("n"), expression=literal(3))), TABLES)
-    assert isinstance(whole, Definition)
+    assert isinstance(whole, IdView)
     assert [cache.ids for cache in whole.script().caches] == [("a",)]
 
 

@@ -126,7 +126,7 @@ def _over(call: Scalar, partition: Sequence[str], order: Scalar | None = None) -
 
 
 @dataclass(frozen=True)
-class Check:
+class RowCheck:
     """A query whose rows are wrong; `kind` says which error they are."""
 
     kind: str
@@ -135,28 +135,28 @@ class Check:
     detail: str = ""
 
 
-def missing_keys(table: str, current: Relation, keys: Relation) -> Check:
+def missing_keys(table: str, current: Relation, keys: Relation) -> RowCheck:
     """Keys to be deleted or updated for which no row exists; of the table only these keys are compared."""
     other, names = apart(keys, restricted_to(matching(current, keys), keys.columns))
     on = null_safe_match((name, names[name]) for name in keys.columns)
-    return Check("missing", table, Join(keys, other, JoinKind.ANTI, on))
+    return RowCheck("missing", table, Join(keys, other, JoinKind.ANTI, on))
 
 
-def repeated_keys(table: str, keys: Relation) -> Check:
+def repeated_keys(table: str, keys: Relation) -> RowCheck:
     """Keys that one update names twice."""
     counted = Aggregate(plain(keys), same(keys.columns), (Named(COUNT, function("count", exp.Star())),))
     twice = Filter(counted, exp.GT(this=column(COUNT), expression=literal(1)))
-    return Check("duplicate", table, restricted_to(twice, keys.columns), "The update names it twice.")
+    return RowCheck("duplicate", table, restricted_to(twice, keys.columns), "The update names it twice.")
 
 
-def state_checks(schema: TableSchema, state: Relation, net: Relation, has_deletes: bool) -> list[Check]:
+def state_checks(schema: TableSchema, state: Relation, net: Relation, has_deletes: bool) -> list[RowCheck]:
     """What a table itself demands of its new rows: existence, keys, NOT NULL."""
     checks = _null_checks(schema, net)
     if has_deletes or schema.key:
         affected = Distinct(restricted_to(plain(_mentioned(net)), schema.key or net.columns))
         after = weighted(Consolidate(union_all((matching(state, affected), net), net.columns)))
         negative = Filter(after, exp.LT(this=column(COUNT), expression=literal(0)))
-        checks.append(Check("missing", schema.name, restricted_to(negative, net.columns)))
+        checks.append(RowCheck("missing", schema.name, restricted_to(negative, net.columns)))
         if schema.key:
             checks.append(_duplicate_check(schema, after))
         else:
@@ -164,18 +164,18 @@ def state_checks(schema: TableSchema, state: Relation, net: Relation, has_delete
     return checks
 
 
-def load_checks(schema: TableSchema, rows: Relation) -> list[Check]:
+def load_checks(schema: TableSchema, rows: Relation) -> list[RowCheck]:
     """The same of the first rows of a table: there is nothing that they could be missing from."""
     checks = _null_checks(schema, rows)
     return [*checks, _duplicate_check(schema, weighted(rows))] if schema.key else checks
 
 
-def _copies_left(schema: TableSchema, after: Relation, net: Relation) -> Check:
+def _copies_left(schema: TableSchema, after: Relation, net: Relation) -> RowCheck:
     """Deleted rows of which copies stay: nothing is wrong with them, but readers must count copies."""
     some = Filter(after, exp.GT(this=column(COUNT), expression=literal(0)))
     deleted = Filter(weighted(net), exp.LT(this=column(COUNT), expression=literal(0)))
     left = matching(restricted_to(some, net.columns), restricted_to(deleted, net.columns))
-    return Check(COPIES_LEFT, schema.name, left)
+    return RowCheck(COPIES_LEFT, schema.name, left)
 
 
 def _mentioned(net: Relation) -> Relation:
@@ -187,29 +187,29 @@ def _required(schema: TableSchema) -> list[str]:
     return [c.name for c in schema.columns if not c.nullable or c.name in schema.key]
 
 
-def _null_checks(schema: TableSchema, net: Relation) -> list[Check]:
+def _null_checks(schema: TableSchema, net: Relation) -> list[RowCheck]:
     if not _required(schema):
         return []
     is_null = or_(*[exp.Is(this=column(name), expression=exp.null()) for name in _required(schema)])
     inserted = exp.GT(this=column(COUNT), expression=literal(0))
     wrong = Filter(weighted(net), conjunction((is_null, inserted)))
     detail = f"Columns that take no NULL: {', '.join(_required(schema))}."
-    return [Check("null", schema.name, restricted_to(wrong, net.columns), detail)]
+    return [RowCheck("null", schema.name, restricted_to(wrong, net.columns), detail)]
 
 
-def _duplicate_check(schema: TableSchema, after: Relation) -> Check:
+def _duplicate_check(schema: TableSchema, after: Relation) -> RowCheck:
     per_key = Aggregate(after, same(schema.key), (Named(COUNT, function("sum", column(COUNT))),))
     twice = Filter(per_key, exp.GT(this=column(COUNT), expression=literal(1)))
-    return Check("duplicate", schema.name, restricted_to(twice, schema.key))
+    return RowCheck("duplicate", schema.name, restricted_to(twice, schema.key))
 
 
-def reference_check(schema: TableSchema, key: ForeignKey, net: Relation, parents: Relation) -> Check:
+def reference_check(schema: TableSchema, key: ForeignKey, net: Relation, parents: Relation) -> RowCheck:
     """Inserted rows whose foreign key finds no row; a key with a NULL refers to nothing."""
     own = _referring(net, key)
     return _unreferenced(schema.name, own, key, _referred(parents, own, key))
 
 
-def load_reference_check(schema: TableSchema, key: ForeignKey, rows: Relation, parents: Relation) -> Check:
+def load_reference_check(schema: TableSchema, key: ForeignKey, rows: Relation, parents: Relation) -> RowCheck:
     """The same of the first rows of a table, which may be more than those that they refer to."""
     return _unreferenced(schema.name, _referring(rows, key), key, parents)
 
@@ -226,7 +226,7 @@ def _referred(parents: Relation, own: Relation, key: ForeignKey) -> Relation:
 
 def orphan_check(
     schema: TableSchema, key: ForeignKey, children: Relation, net: Relation, parents: Relation
-) -> Check:
+) -> RowCheck:
     """Rows that still refer to a deleted row of the referenced table."""
     deleted = Filter(weighted(net), exp.LT(this=column(COUNT), expression=literal(0)))
     gone = Distinct(restricted_to(deleted, key.referenced))
@@ -235,14 +235,14 @@ def orphan_check(
     return _unreferenced(schema.name, still, key, _referred(parents, still, key))
 
 
-def _unreferenced(table: str, own: Relation, key: ForeignKey, parents: Relation) -> Check:
+def _unreferenced(table: str, own: Relation, key: ForeignKey, parents: Relation) -> RowCheck:
     target = renamed(restricted_to(plain(parents), key.referenced), {n: f"__p_{n}" for n in key.referenced})
     on = conjunction(
         equal(column(mine), column(f"__p_{theirs}"))
         for mine, theirs in zip(key.columns, key.referenced, strict=True)
     )
     lost = Join(own, target, JoinKind.ANTI, on)
-    return Check("reference", table, lost, f"It refers to {key.table} ({', '.join(key.referenced)}).")
+    return RowCheck("reference", table, lost, f"It refers to {key.table} ({', '.join(key.referenced)}).")
 
 
 def _without_nulls(rel: Relation, names: Sequence[str]) -> Relation:
@@ -250,7 +250,7 @@ def _without_nulls(rel: Relation, names: Sequence[str]) -> Relation:
     return Filter(rel, conjunction(present))
 
 
-def as_one_query(checks: Sequence[Check]) -> Relation:
+def as_one_query(checks: Sequence[RowCheck]) -> Relation:
     """Up to five offending rows of every check, each as (number of the check, row as JSON)."""
     branches = []
     for number, check in enumerate(checks):
@@ -273,7 +273,7 @@ def signed(name: str, columns: Sequence[str]) -> Reference:
 
 __all__ = [
     "COPIES_LEFT",
-    "Check",
+    "RowCheck",
     "as_one_query",
     "load_checks",
     "load_reference_check",

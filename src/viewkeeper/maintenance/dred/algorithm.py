@@ -19,7 +19,7 @@ from viewkeeper.algebra.relations import Definition, Fixpoint, Relation
 from viewkeeper.errors import Diverged
 from viewkeeper.maintenance.dred.changed_subgoals import Changes, SetDelta, Subgoals
 from viewkeeper.maintenance.dred.closure import Closure, closure
-from viewkeeper.maintenance.dred.phases import OVERDELETED, PHASES, Stratum
+from viewkeeper.maintenance.dred.phases import OVERDELETED, PHASES, RecursiveStratum
 from viewkeeper.maintenance.recursion.port import Run, absent
 from viewkeeper.maintenance.recursion.seminaive import Loop, saturate, total, totals
 from viewkeeper.maintenance.recursion.strata import strata
@@ -87,8 +87,8 @@ def loops(
     return [phases.overdelete(), phases.rederive(), phases.insert(stratum.remaining())]
 
 
-def _maintain_stratum(stratum: Stratum, run: Run, enough: int | None) -> Maintained | Abandoned:
-    phases: Closure | Stratum = stratum
+def _maintain_stratum(stratum: RecursiveStratum, run: Run, enough: int | None) -> Maintained | Abandoned:
+    phases: Closure | RecursiveStratum = stratum
     if closure(stratum) is not None:  # it looks up few rows at a time, and in each piece by itself
         stratum = stratum.in_pieces(run.pieces)
         phases = closure(stratum) or stratum
@@ -117,13 +117,13 @@ def _set_delta(definition: Definition, overdeleted: bool, inserted: bool) -> Set
     return SetDelta(absent(new_rows, lost_rows), absent(lost_rows, new_rows))
 
 
-def _temporary(stratum: Stratum, *phases: str) -> tuple[str, ...]:
+def _temporary(stratum: RecursiveStratum, *phases: str) -> tuple[str, ...]:
     return tuple(total(phase, name) for phase in phases for name in sorted(stratum.names))
 
 
 def _stratum(
     definitions: tuple[Definition, ...], subgoals: Subgoals, before: Mapping[str, Definition]
-) -> Stratum:
+) -> RecursiveStratum:
     names = frozenset(definition.name for definition in definitions)
     kept, dropped, added = {}, {}, {}
     for d in definitions:
@@ -132,7 +132,7 @@ def _stratum(
         kept[d.name] = tuple(rule for rule in new if rule in old)
         added[d.name] = tuple(rule for rule in new if rule not in old)
         dropped[d.name] = tuple(rule for rule in old if rule not in new)
-    return Stratum(definitions, subgoals, kept, dropped, added)
+    return RecursiveStratum(definitions, subgoals, kept, dropped, added)
 
 
 def _together(one: Maintained, other: Maintained) -> Maintained:

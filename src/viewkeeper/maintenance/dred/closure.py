@@ -37,7 +37,7 @@ from viewkeeper.algebra.expressions import Named, Scalar, column, equal, not_, n
 from viewkeeper.algebra.relations import Definition, Distinct, JoinKind, Reference, Relation, Scan
 from viewkeeper.maintenance.dred.changed_subgoals import is_named
 from viewkeeper.maintenance.dred.delta_rules import sought
-from viewkeeper.maintenance.dred.phases import INSERTED, OVERDELETED, REDERIVED, Stratum
+from viewkeeper.maintenance.dred.phases import INSERTED, OVERDELETED, REDERIVED, RecursiveStratum
 from viewkeeper.maintenance.recursion.port import Derivation, absent, before_absence
 from viewkeeper.maintenance.recursion.rules import Rule, plan
 from viewkeeper.maintenance.recursion.seminaive import Loop, frontiers, propagated, recursive_inputs, totals
@@ -52,7 +52,7 @@ LINKED = "linked"
 class Closure:
     """A stratum that is the transitive closure of `edge`, whose two columns are in order."""
 
-    stratum: Stratum
+    stratum: RecursiveStratum
     edge: Scan
 
     @property
@@ -192,7 +192,7 @@ def _from(path: Relation, pairs: Relation) -> Relation:
     return joined(path, nodes, JoinKind.SEMI, null_safe_match([(path.columns[0], NODE)]))
 
 
-def closure(stratum: Stratum) -> Closure | None:
+def closure(stratum: RecursiveStratum) -> Closure | None:
     """The stratum as a transitive closure; nothing when it is none, or its rules have changed."""
     if len(stratum.definitions) != 1 or any(stratum.dropped.values()) or any(stratum.added.values()):
         return None

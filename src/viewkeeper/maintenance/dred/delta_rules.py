@@ -22,7 +22,7 @@ from viewkeeper.maintenance.recursion.rules import Rule, Test, plan
 from viewkeeper.maintenance.recursion.seminaive import World
 from viewkeeper.maintenance.recursion.strata import references
 
-Change = Callable[[Relation], Relation]
+ChangeOf = Callable[[Relation], Relation]
 
 
 def lost(rule: Rule, subgoals: Subgoals, recursive: frozenset[str]) -> Iterator[Relation]:
@@ -49,7 +49,7 @@ def sought(rule: Rule, goal: Relation, world: World) -> Relation:
 
 
 def _changed(
-    rule: Rule, world: World, recursive: frozenset[str], positive: Change, negative: Change
+    rule: Rule, world: World, recursive: frozenset[str], positive: ChangeOf, negative: ChangeOf
 ) -> Iterator[Relation]:
     for index, rel in enumerate(rule.inputs):
         if recursive.isdisjoint(references(rel)) and not is_empty(change := positive(rel)):

@@ -27,7 +27,7 @@ PHASES = (OVERDELETED, REDERIVED, INSERTED)
 
 
 @dataclass(frozen=True)
-class Stratum:
+class RecursiveStratum:
     """One stratum during maintenance: its definitions, their rules, and the relations they read."""
 
     definitions: tuple[Definition, ...]
@@ -44,7 +44,7 @@ class Stratum:
     def stored(self) -> dict[str, Relation]:
         return {definition.name: self.subgoals.stored[definition.name] for definition in self.definitions}
 
-    def in_pieces(self, pieces: Mapping[str, Relation]) -> Stratum:
+    def in_pieces(self, pieces: Mapping[str, Relation]) -> RecursiveStratum:
         """The same, what is stored of it read in pieces where they are known."""
         return replace(self, subgoals=replace(self.subgoals, stored={**self.subgoals.stored, **pieces}))
 

@@ -1,6 +1,6 @@
 """ID-based diffs (katsis15): updates that touch no base table.
 
-    definition = define("v", plan, schemas)         # or a Refusal
+    definition = define("v", plan, schemas)         # or a Reason
     script = definition.script()                    # all four passes
     script = definition.script(changed={"upd_parts"})  # only for the diffs that are not empty
 
@@ -23,12 +23,19 @@ from viewkeeper.maintenance.id_diffs.ids import Subview
 from viewkeeper.maintenance.id_diffs.infer import infer_ids
 from viewkeeper.maintenance.id_diffs.instantiate import instantiate
 from viewkeeper.maintenance.id_diffs.minimize import minimize
-from viewkeeper.maintenance.id_diffs.refusal import Refusal
-from viewkeeper.maintenance.id_diffs.script import Apply, Compute, Script, Stored, base_table_reads, show
+from viewkeeper.maintenance.id_diffs.script import (
+    Apply,
+    ComputeDiff,
+    KeptRelation,
+    Script,
+    base_table_reads,
+    show,
+)
+from viewkeeper.report import Reason
 
 
 @dataclass(frozen=True)
-class Definition:
+class IdView:
     """A view that can be kept up to date by i-diffs, as it is known when it is defined."""
 
     name: str
@@ -61,7 +68,7 @@ class Definition:
         return minimize(compose(dag, self.name, self.visible, self.caches))
 
     @cached_property
-    def widened(self) -> Definition:
+    def widened(self) -> IdView:
         """The same, with scripts in which no sum overflows on the way. A sum may move by more than its own
         type has room for: new sums are told, and not how far they have moved."""
         return replace(self, adds=False, wide=True, _scripts={})
@@ -70,11 +77,11 @@ class Definition:
         """The diffs of one table: insertions, deletions, and the updates."""
         return tuple(diff for diff in self.script().base if diff.schema.relation == table)
 
-    def base_steps(self) -> tuple[Compute, ...]:
+    def base_steps(self) -> tuple[ComputeDiff, ...]:
         """The logs of the tables and all diffs of them: which have rows decides on the script."""
         rules = instantiate(self.top, self.schemas, self.caches).rules
         base = (rule for rule in rules if rule.subview in self.schemas)
-        return tuple(Compute(rule.name, rule.query, rule.schema, rule.explicit) for rule in base)
+        return tuple(ComputeDiff(rule.name, rule.query, rule.schema, rule.explicit) for rule in base)
 
 
 def define(
@@ -85,28 +92,28 @@ def define(
     caching: Caching = Caching.AUTO,
     tuple_based: bool = False,
     adds: bool = True,
-) -> Definition | Refusal:
+) -> IdView | Reason:
     """The view extended by its IDs, and its caches; or why i-diffs cannot keep it up to date.
 
     Tuple-based scripts have no caches: the paper's compute all but the view from the base tables. With
     `adds=False` every diff has the paper's form: sums are told as they were and as they are.
     """
     top = infer_ids(plan, schemas)
-    if isinstance(top, Refusal):
+    if isinstance(top, Reason):
         return top
     kept = Caching.NEVER if tuple_based else caching
     caches = choose_caches(top, name, kept, outputs=not tuple_based)
-    return Definition(name, plan.columns, top, schemas, caches, tuple_based, adds)
+    return IdView(name, plan.columns, top, schemas, caches, tuple_based, adds)
 
 
 __all__ = [
     "define",
-    "Definition",
-    "Refusal",
+    "IdView",
+    "Reason",
     "Caching",
     "Script",
-    "Stored",
-    "Compute",
+    "KeptRelation",
+    "ComputeDiff",
     "Apply",
     "base_table_reads",
     "show",

@@ -25,7 +25,7 @@ class Caching(Enum):
     NEVER = "never"
 
 
-class Source(Enum):
+class ChangeSource(Enum):
     """How an aggregate learns of the changes of its input."""
 
     TABLES = "signed rows of the tables"
@@ -41,7 +41,7 @@ class Caches:
     """
 
     stored: Mapping[str, str]
-    sources: Mapping[str, Source]
+    sources: Mapping[str, ChangeSource]
     held: str | None = None
     in_view: Mapping[str, str] | None = None
 
@@ -51,28 +51,28 @@ def choose_caches(
 ) -> Caches:
     """What is stored besides the view; `outputs`: also what aggregates below its topmost one give."""
     stored: dict[str, str] = {}
-    sources: dict[str, Source] = {}
+    sources: dict[str, ChangeSource] = {}
     held, in_view = _held_by_view(top)
     for view in subviews(top):
         if not isinstance(view.plan, Aggregate):
             continue
         below = view.inputs[0]
         sources[view.name] = _source(below, stored, caching)
-        if sources[view.name] is Source.STORED and not _is_at_hand(below, stored):
+        if sources[view.name] is ChangeSource.STORED and not _is_at_hand(below, stored):
             stored[below.name] = f"__{view_name}_{below.name}"
         if outputs and view.name != held:
             stored[view.name] = f"__{view_name}_{view.name}"
     return Caches(stored, sources, held, in_view)
 
 
-def _source(below: Subview, stored: Mapping[str, str], caching: Caching) -> Source:
+def _source(below: Subview, stored: Mapping[str, str], caching: Caching) -> ChangeSource:
     if _has_no_join(below):
-        return Source.TABLES
+        return ChangeSource.TABLES
     if _is_at_hand(below, stored):
-        return Source.STORED
+        return ChangeSource.STORED
     if caching is Caching.NEVER or (caching is Caching.AUTO and multivalued(below)):
-        return Source.QUERIED
-    return Source.STORED
+        return ChangeSource.QUERIED
+    return ChangeSource.STORED
 
 
 def _has_no_join(view: Subview) -> bool:

@@ -17,13 +17,13 @@ from viewkeeper.algebra.walk import rewrite, with_children
 from viewkeeper.maintenance.id_diffs.caches import Caches
 from viewkeeper.maintenance.id_diffs.diffs import Diff
 from viewkeeper.maintenance.id_diffs.ids import Subview, subviews
-from viewkeeper.maintenance.id_diffs.instantiate import Rule, RuleDag
-from viewkeeper.maintenance.id_diffs.script import Apply, Compute, Script, Step, Stored
+from viewkeeper.maintenance.id_diffs.instantiate import InstantiatedRule, RuleDag
+from viewkeeper.maintenance.id_diffs.script import Apply, ComputeDiff, KeptRelation, Script, Step
 
 
 def compose(dag: RuleDag, view_name: str, visible: tuple[str, ...], caches: Caches) -> Script:
     composer = _Composer(dag, view_name, caches)
-    view = Stored(view_name, dag.top.plan, dag.top.ids, "view")
+    view = KeptRelation(view_name, dag.top.plan, dag.top.ids, "view")
     return Script(view, composer.caches(), visible, tuple(composer.steps()), dag.base)
 
 
@@ -39,9 +39,11 @@ class _Composer:
         self.written: dict[str, Relation] = {}
         self.used = self._used()
 
-    def caches(self) -> tuple[Stored, ...]:
+    def caches(self) -> tuple[KeptRelation, ...]:
         return tuple(
-            Stored(name, self.at(self.views[subview], State.NEW, own=False), self.views[subview].ids, "cache")
+            KeptRelation(
+                name, self.at(self.views[subview], State.NEW, own=False), self.views[subview].ids, "cache"
+            )
             for subview, name in self.chosen.stored.items()
             if name != self.view_name
         )
@@ -53,19 +55,19 @@ class _Composer:
         for rule in rules:
             query = rewrite(rule.query, self._resolved)
             if self._is_step(rule):
-                yield Compute(rule.name, query, rule.schema, rule.explicit)
+                yield ComputeDiff(rule.name, query, rule.schema, rule.explicit)
                 self.written[rule.name] = Reference(rule.name, query.columns)
             else:
                 self.written[rule.name] = query
             if rule.subview in self.targets and last[rule.subview] == rule.name:
                 yield from self._applications(rule.subview, rules)
 
-    def _applications(self, subview: str, rules: list[Rule]) -> Iterator[Step]:
+    def _applications(self, subview: str, rules: list[InstantiatedRule]) -> Iterator[Step]:
         for rule in rules:
             if rule.subview == subview and rule.schema is not None:
                 yield Apply(self.targets[subview], Diff(rule.name, rule.schema))
 
-    def _is_step(self, rule: Rule) -> bool:
+    def _is_step(self, rule: InstantiatedRule) -> bool:
         return rule.shared or rule.subview not in self.views or rule.subview in self.targets
 
     def _used(self) -> set[str]:

@@ -35,18 +35,19 @@ from viewkeeper.delta.numbers import is_addable
 from viewkeeper.maintenance.id_diffs.exactness import exact_type, is_exact
 from viewkeeper.maintenance.id_diffs.ids import Component, Subview, columns_compared, same_type
 from viewkeeper.maintenance.id_diffs.normalize import Fresh, Measures, measures, normalized
-from viewkeeper.maintenance.id_diffs.refusal import Refusal, Refused
+from viewkeeper.maintenance.refused import Refused
+from viewkeeper.report import Reason
 
 ID_PREFIX = "__id_"
 
 
-def infer_ids(plan: Relation, schemas: Mapping[str, TableSchema]) -> Subview | Refusal:
+def infer_ids(plan: Relation, schemas: Mapping[str, TableSchema]) -> Subview | Reason:
     """The plan of a view, extended so that every subview holds its IDs."""
     plan = normalized(plan)
     try:
         return _Inference(plan, schemas).view()
     except Refused as refused:
-        return refused.refusal
+        return refused.reason
 
 
 @dataclass(frozen=True)

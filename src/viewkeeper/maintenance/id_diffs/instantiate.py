@@ -27,7 +27,7 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.algebra.walk import nodes
-from viewkeeper.maintenance.id_diffs.caches import Caches, Source
+from viewkeeper.maintenance.id_diffs.caches import Caches, ChangeSource
 from viewkeeper.maintenance.id_diffs.combine import gathered
 from viewkeeper.maintenance.id_diffs.diffs import Diff, DiffSchema, named_by, pre
 from viewkeeper.maintenance.id_diffs.ids import Subview, subviews
@@ -37,7 +37,7 @@ from viewkeeper.maintenance.id_diffs.rules.aggregation import (
     touched_groups,
     whole_groups,
 )
-from viewkeeper.maintenance.id_diffs.rules.change import Change
+from viewkeeper.maintenance.id_diffs.rules.change import Propagated
 from viewkeeper.maintenance.id_diffs.rules.join import join
 from viewkeeper.maintenance.id_diffs.rules.projection import projection
 from viewkeeper.maintenance.id_diffs.rules.selection import selection
@@ -69,7 +69,7 @@ _WORDS = {DiffKind.INSERT: "ins", DiffKind.DELETE: "del", DiffKind.UPDATE: "upd"
 
 
 @dataclass(frozen=True)
-class Rule:
+class InstantiatedRule:
     """An instantiated rule: `name` is its result, a diff of `subview` or a help on the way to one.
 
     `explicit`: the query has explicit counts already. `shared`: several rules use the result.
@@ -95,7 +95,7 @@ class RuleDag:
     """The rules in an order in which each comes after those it uses."""
 
     top: Subview
-    rules: tuple[Rule, ...]
+    rules: tuple[InstantiatedRule, ...]
     base: tuple[Diff, ...]
 
 
@@ -133,7 +133,7 @@ class _Book:
     gather: bool
     adds: bool
     wide: bool
-    rules: list[Rule] = field(default_factory=list)
+    rules: list[InstantiatedRule] = field(default_factory=list)
     diffs: dict[str, tuple[Diff, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -141,13 +141,13 @@ class _Book:
         self.all_base: list[Diff] = []
         for table in base_tables(self.top, self.schemas):
             log = modification_log(table)
-            self.rules.append(Rule(table.log.name, table.name, log, explicit=True, shared=True))
-            changes = (Change(s, instances(table, s)) for s in base_diffs(self.top, table))
+            self.rules.append(InstantiatedRule(table.log.name, table.name, log, explicit=True, shared=True))
+            changes = (Propagated(s, instances(table, s)) for s in base_diffs(self.top, table))
             found = self.record(table.name, changes)
             self.all_base.extend(found)
             self.base[table.name] = tuple(d for d in found if self.changed is None or d.name in self.changed)
 
-    def record(self, subview: str, changes: Iterable[Change], blocking: bool = False) -> tuple[Diff, ...]:
+    def record(self, subview: str, changes: Iterable[Propagated], blocking: bool = False) -> tuple[Diff, ...]:
         diffs = []
         if self.gather and (subview in self.caches.stored or subview == self.top.name):
             changes = gathered(changes)
@@ -155,7 +155,7 @@ class _Book:
             if is_empty(change.query):
                 continue
             diff = Diff(self._name(subview, change.schema.kind), change.schema)
-            self.rules.append(Rule(diff.name, subview, change.query, change.schema, blocking))
+            self.rules.append(InstantiatedRule(diff.name, subview, change.query, change.schema, blocking))
             diffs.append(diff)
         return tuple(diffs)
 
@@ -164,7 +164,7 @@ class _Book:
         if is_empty(query):
             return query
         name = f"{wish}_{subview}"
-        self.rules.append(Rule(name, subview, query, None, True, explicit, shared=True))
+        self.rules.append(InstantiatedRule(name, subview, query, None, True, explicit, shared=True))
         return Reference(name, query.columns)
 
     def _name(self, subview: str, kind: DiffKind) -> str:
@@ -185,12 +185,12 @@ class _Book:
             case _:
                 raise AssertionError(f"pass 1 accepted {type(view.plan).__name__}")
 
-    def _non_blocking(self, view: Subview) -> Iterator[Change]:
+    def _non_blocking(self, view: Subview) -> Iterator[Propagated]:
         for side, below in enumerate(view.inputs):
             for diff in self.diffs[below.name]:
                 yield from self._one(view, diff, side)
 
-    def _one(self, view: Subview, diff: Diff, side: int) -> Iterator[Change]:
+    def _one(self, view: Subview, diff: Diff, side: int) -> Iterator[Propagated]:
         match view.plan:
             case Filter():
                 return selection(view, diff)
@@ -208,11 +208,11 @@ class _Book:
                 raise AssertionError(f"{type(view.plan).__name__} is no non-blocking operator")
 
     def _aggregate(self, view: Subview) -> tuple[Diff, ...]:
-        direct = self.caches.sources[view.name] is Source.TABLES
+        direct = self.caches.sources[view.name] is ChangeSource.TABLES
         whole = [] if direct else self._whole_groups(view)
         rest = [diff for diff in self.diffs[view.inputs[0].name] if diff not in [d for d, _ in whole]]
         fate = fate_of_groups(view, rest)
-        stored = self.caches.sources[view.name] is Source.STORED
+        stored = self.caches.sources[view.name] is ChangeSource.STORED
         if stored and not whole and is_additive(view) and stay_in_their_groups(view, rest):
             touched = self.help(view.name, "touched", updated_rows(view.inputs[0], rest[0]))
             groups = moved_by_update(view, touched, self.wide)
@@ -237,13 +237,13 @@ class _Book:
         return bool(view.ids) and names is not None and set(names.values()) == set(self.top.columns)
 
     def _sums(
-        self, view: Subview, by_how_much: Relation, fate: Fate, others: Iterable[Change] = ()
+        self, view: Subview, by_how_much: Relation, fate: Fate, others: Iterable[Propagated] = ()
     ) -> tuple[Diff, ...]:
         groups = self.help(view.name, "moved", by_how_much)
         found = sums(view, self.help(view.name, "beside", beside_output(view, groups)), fate, self.wide)
         return self.record(view.name, (*others, *found), blocking=True)
 
-    def _whole_groups(self, view: Subview) -> list[tuple[Diff, Change]]:
+    def _whole_groups(self, view: Subview) -> list[tuple[Diff, Propagated]]:
         found = ((diff, whole_groups(view, diff)) for diff in self.diffs[view.inputs[0].name])
         return [(diff, change) for diff, change in found if change is not None]
 
@@ -253,12 +253,12 @@ class _Book:
         match self.caches.sources[view.name]:
             case _ if not diffs:
                 return empty(below.columns), False
-            case Source.TABLES:
+            case ChangeSource.TABLES:
                 return straight_from_the_tables(below, {name for name, own in self.base.items() if own}), True
-            case Source.QUERIED:
+            case ChangeSource.QUERIED:
                 told = complete_update(below, diffs) if self.tuple_based else None
                 changes = asked_twice(below, diffs) if told is None else told
-            case Source.STORED:
+            case ChangeSource.STORED:
                 new = self.help(view.name, "inserted", inserted_rows(below, diffs))
                 touched = self.help(view.name, "touched", touched_rows(below, diffs, new))
                 changes = signed_changes(below, touched, new)
@@ -269,7 +269,7 @@ class _Book:
         return changes, False
 
 
-def _scanned(view: Subview, diff: Diff) -> Change | None:
+def _scanned(view: Subview, diff: Diff) -> Propagated | None:
     """A table's diff under the names that the scan gives its columns; columns not read are dropped."""
     assert isinstance(view.plan, Scan)
     names = {bound.source.name: bound.name for bound in view.plan.bound}
@@ -292,4 +292,4 @@ def _scanned(view: Subview, diff: Diff) -> Change | None:
         post=tuple(names[name] for name in kept(schema.post)),
         updated=tuple(names[name] for name in kept(schema.updated)),
     )
-    return Change(new, projected(diff.rows, (Named(name, column(source)) for source, name in pairs)))
+    return Propagated(new, projected(diff.rows, (Named(name, column(source)) for source, name in pairs)))

@@ -34,7 +34,7 @@ from viewkeeper.algebra.relations import (
 from viewkeeper.algebra.walk import rewrite, scans
 from viewkeeper.maintenance.id_diffs.diffs import DiffSchema
 from viewkeeper.maintenance.id_diffs.figure8 import without_the_table
-from viewkeeper.maintenance.id_diffs.script import Apply, Compute, Script, Step
+from viewkeeper.maintenance.id_diffs.script import Apply, ComputeDiff, Script, Step
 from viewkeeper.maintenance.id_diffs.simplify import simplified
 from viewkeeper.rewrite.restrict import Pairs, partners_of_left, partners_of_right, restrict_by
 
@@ -46,10 +46,10 @@ def minimize(script: Script) -> Script:
     nothing: dict[str, Relation] = {}
     for step in script.steps:
         match step:
-            case Compute() if step.explicit:
+            case ComputeDiff() if step.explicit:
                 full[step.name] = not_null(step.query, full)
                 steps.append(step)
-            case Compute():
+            case ComputeDiff():
                 query = minimized(_without(step.query, nothing), base)
                 if is_empty(query):
                     nothing[step.name] = empty(query.columns)

@@ -19,7 +19,7 @@ from viewkeeper.sql.show import show as show_plan
 
 
 @dataclass(frozen=True)
-class Stored:
+class KeptRelation:
     """A relation that is kept up to date: the view, or a cache. `ids` is its key."""
 
     name: str
@@ -29,7 +29,7 @@ class Stored:
 
 
 @dataclass(frozen=True)
-class Compute:
+class ComputeDiff:
     """Computes a result by name. `explicit`: the query has explicit counts already.
 
     `schema` is set when the result is a diff; a base-table diff has the table as its relation.
@@ -79,21 +79,21 @@ class Apply:
                 return f"add to {columns} {named}"
 
 
-Step: TypeAlias = Compute | Apply
+Step: TypeAlias = ComputeDiff | Apply
 
 
 @dataclass(frozen=True)
 class Script:
     """How a view is kept up to date. `visible` are the columns of the view that its users see."""
 
-    view: Stored
-    caches: tuple[Stored, ...]
+    view: KeptRelation
+    caches: tuple[KeptRelation, ...]
     visible: tuple[str, ...]
     steps: tuple[Step, ...]
     base: tuple[Diff, ...]
 
     @property
-    def stored(self) -> tuple[Stored, ...]:
+    def stored(self) -> tuple[KeptRelation, ...]:
         return (*self.caches, self.view)
 
 
@@ -104,8 +104,8 @@ def base_table_reads(script: Script) -> tuple[Scan, ...]:
     return tuple(scan for scan in found if scan.at is not State.DELTA and scan.table not in own)
 
 
-def computations(script: Script) -> Iterator[Compute]:
-    return (step for step in script.steps if isinstance(step, Compute))
+def computations(script: Script) -> Iterator[ComputeDiff]:
+    return (step for step in script.steps if isinstance(step, ComputeDiff))
 
 
 def show(script: Script) -> str:
@@ -119,7 +119,7 @@ def _lines(script: Script) -> Iterator[str]:
         yield from _indented(show_plan(relation.plan))
     for step in script.steps:
         match step:
-            case Compute():
+            case ComputeDiff():
                 yield f"{step.name} =" if step.schema is None else f"{step.name}: {step.schema} ="
                 yield from _indented(show_plan(step.query))
             case Apply():

@@ -19,7 +19,7 @@ from viewkeeper.algebra.merge.spec import DiffKind, MergeSpec, Operator
 from viewkeeper.algebra.relations import Project, Reference, Relation
 from viewkeeper.algebra.walk import rewrite
 from viewkeeper.maintenance.counting import replaced_input
-from viewkeeper.maintenance.id_diffs import Definition, Refusal
+from viewkeeper.maintenance.id_diffs import IdView
 from viewkeeper.maintenance.id_diffs.diffs import Diff
 from viewkeeper.maintenance.id_diffs.schemas import base_tables, belongs, modification_log
 from viewkeeper.maintenance.steps import ApplyDiffs, Compute, Script, Step
@@ -38,11 +38,11 @@ class IdDiffs:
 
     def refuse(self, view: View, batch: Batch) -> Reason | None:
         match view.by_ids:
-            case Definition() if view.before is None:
+            case IdView() if view.before is None:
                 return replaced_input(batch)
-            case Definition():
+            case IdView():
                 return Reason("redefined", "A view that is stored by its IDs is filled anew.")
-            case Refusal(code, sentence):
+            case Reason(code, sentence):
                 return Reason(code, sentence)
             case None:
                 return Reason("not-asked", "The view does not ask for ID-based diffs.")
@@ -51,11 +51,11 @@ class IdDiffs:
         return view.strata[:-1]
 
     def plan(self, view: View, batch: Batch) -> Script:
-        assert isinstance(view.by_ids, Definition)
+        assert isinstance(view.by_ids, IdView)
         return tuple(_steps(view.by_ids, batch))
 
 
-def id_strata(definition: Definition) -> tuple[Stratum, ...]:
+def id_strata(definition: IdView) -> tuple[Stratum, ...]:
     """The caches and the view, each with the IDs that its rows are named by."""
     return tuple(
         Stratum(stored.name, stored.plan, merge=_spec(stored.plan.columns, stored.ids))
@@ -68,7 +68,7 @@ def _spec(columns: tuple[str, ...], ids: tuple[str, ...]) -> MergeSpec:
     return MergeSpec(ids, sets, identified=True)
 
 
-def _steps(definition: Definition, batch: Batch) -> Iterator[Step]:
+def _steps(definition: IdView, batch: Batch) -> Iterator[Step]:
     known, flags = set(), []
     for table in base_tables(definition.top, definition.schemas):
         if table.name not in batch.changed:

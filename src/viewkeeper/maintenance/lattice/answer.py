@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from viewkeeper.algebra.relations import Relation
-from viewkeeper.maintenance.lattice.cube_view import CubeView, Refusal
+from viewkeeper.maintenance.lattice.cube_view import CubeView
 from viewkeeper.maintenance.lattice.derives import Edge, derives
 from viewkeeper.maintenance.lattice.edge import edge_query
 from viewkeeper.maintenance.lattice.parents import JOIN_SHARE, Statistics
 from viewkeeper.maintenance.summary_delta.state import visible
+from viewkeeper.report import Reason
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Answer:
     edge: Edge
     relation: Relation
     cost: float
-    rejected: tuple[tuple[str, Refusal | float], ...]
+    rejected: tuple[tuple[str, Reason | float], ...]
 
 
 def answer(
@@ -34,20 +35,20 @@ def answer(
     stored: Callable[[CubeView], Relation],
     known: Statistics | None = None,
     serves: Callable[[Edge], bool] = lambda edge: True,
-) -> Answer | Refusal:
+) -> Answer | Reason:
     """The cheapest plan over one view; equal to the query over the base tables at the view's state.
 
     `stored` gives a view's merged state (keys and state columns); `serves` may turn an edge down.
     """
     known = known or Statistics()
     found: list[tuple[float, Edge]] = []
-    refused: list[tuple[str, Refusal | float]] = []
+    refused: list[tuple[str, Reason | float]] = []
     for view in views:
         edge = derives(query, view)
-        if isinstance(edge, Refusal):
+        if isinstance(edge, Reason):
             refused.append((view.name, edge))
         elif not serves(edge):
-            why = Refusal("broken-hierarchy", "a declared hierarchy does not hold in the data")
+            why = Reason("broken-hierarchy", "a declared hierarchy does not hold in the data")
             refused.append((view.name, why))
         else:
             found.append((_cost(edge, known), edge))
@@ -65,8 +66,8 @@ def _cost(edge: Edge, known: Statistics) -> float:
     return rows + sum(JOIN_SHARE * rows + known.size(table) for table in edge.annotation)
 
 
-def _refusal(query: CubeView, refused: list[tuple[str, Refusal | float]]) -> Refusal:
-    reasons = [r for _, r in refused if isinstance(r, Refusal) and r.code != "other-fact"]
+def _refusal(query: CubeView, refused: list[tuple[str, Reason | float]]) -> Reason:
+    reasons = [r for _, r in refused if isinstance(r, Reason) and r.code != "other-fact"]
     if not reasons:
-        return Refusal("no-view", f"no view summarizes {query.fact.name}")
-    return Refusal("not-derivable", "no view derives the query: " + "; ".join(r.sentence for r in reasons))
+        return Reason("no-view", f"no view summarizes {query.fact.name}")
+    return Reason("not-derivable", "no view derives the query: " + "; ".join(r.sentence for r in reasons))

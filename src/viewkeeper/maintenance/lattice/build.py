@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
-from viewkeeper.maintenance.lattice.cube_view import CubeView, Refusal
+from viewkeeper.maintenance.lattice.cube_view import CubeView
 from viewkeeper.maintenance.lattice.derives import Edge, derives
+from viewkeeper.report import Reason
 
 
 @dataclass(frozen=True)
@@ -97,10 +98,10 @@ def _above_first(nodes: Sequence[CubeView], below: dict[str, set[str]]) -> tuple
     return tuple(sorted(nodes, key=lambda view: -len(below[view.name])))
 
 
-def why_not(child: CubeView, parents: Iterable[CubeView]) -> dict[str, Refusal]:
+def why_not(child: CubeView, parents: Iterable[CubeView]) -> dict[str, Reason]:
     """For every view that does not derive `child`, the reason."""
     found = {parent.name: derives(child, parent) for parent in parents if parent.name != child.name}
-    return {name: answer for name, answer in found.items() if isinstance(answer, Refusal)}
+    return {name: answer for name, answer in found.items() if isinstance(answer, Reason)}
 
 
 def combinations(levels: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:

@@ -21,14 +21,6 @@ from viewkeeper.algebra.schema import Column, TableSchema
 
 
 @dataclass(frozen=True)
-class Refusal:
-    """Why something is not possible: a code for programs and a sentence for people."""
-
-    code: str
-    sentence: str
-
-
-@dataclass(frozen=True)
 class Dimension:
     """A dimension table joined along a foreign key; `foreign` are canonical columns, `key` stored ones."""
 

@@ -23,12 +23,13 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from viewkeeper.algebra.expressions import Named, Scalar, column, columns_of
-from viewkeeper.delta.parts import Kind
-from viewkeeper.maintenance.lattice.cube_view import CubeView, Dimension, Refusal, short
+from viewkeeper.delta.parts import PartKind
+from viewkeeper.maintenance.lattice.cube_view import CubeView, Dimension, short
 from viewkeeper.maintenance.lattice.hierarchy import closure, dependencies
-from viewkeeper.maintenance.lattice.measures import Refused
+from viewkeeper.maintenance.refused import Refused
 from viewkeeper.maintenance.summary_delta.prepare import argument_of, times, when_not_null
 from viewkeeper.maintenance.summary_delta.state import ROWS, StateColumn, state_columns
+from viewkeeper.report import Reason
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class EdgeJoin:
 
 
 @dataclass(frozen=True)
-class Source:
+class StateSource:
     """Where a state column of the child comes from: a column of the parent, or an expression over it."""
 
     state: StateColumn
@@ -64,7 +65,7 @@ class Edge:
     joins: tuple[EdgeJoin, ...]
     where: tuple[Scalar, ...]
     keys: tuple[Named, ...]
-    sources: tuple[Source, ...]
+    sources: tuple[StateSource, ...]
 
     @property
     def annotation(self) -> tuple[str, ...]:
@@ -80,12 +81,12 @@ class Edge:
         return frozenset(n for n in names if any(n.startswith(f"{j.dimension.path}.") for j in self.joins))
 
 
-def derives(child: CubeView, parent: CubeView) -> Edge | Refusal:
+def derives(child: CubeView, parent: CubeView) -> Edge | Reason:
     """The edge parent → child where child ≺ parent, or why there is none."""
     try:
         return _edge(child, parent)
     except Refused as refused:
-        return refused.refusal
+        return refused.reason
 
 
 def _edge(child: CubeView, parent: CubeView) -> Edge:
@@ -176,10 +177,10 @@ class _Rewriting:
             foreign = tuple(self.over(column(name)) for name in dimension.foreign)
             self.joins[dimension.path] = EdgeJoin(dimension, foreign)
 
-    def source(self, state: StateColumn) -> Source:
+    def source(self, state: StateColumn) -> StateSource:
         if state in state_columns(self.parent):
-            return Source(state, column(state.name), reused=True)
-        return Source(state, self._computed(state), reused=False)
+            return StateSource(state, column(state.name), reused=True)
+        return StateSource(state, self._computed(state), reused=False)
 
     def _computed(self, state: StateColumn) -> Scalar:
         try:
@@ -191,9 +192,9 @@ class _Rewriting:
                 "nor the columns to compute it",
             ) from None
         match state.kind:
-            case Kind.COUNT:
+            case PartKind.COUNT:
                 return when_not_null(argument, column(ROWS))
-            case Kind.SUM | Kind.TOTAL:
+            case PartKind.SUM | PartKind.TOTAL:
                 return times(argument, column(ROWS))
             case _:
                 return argument

@@ -15,7 +15,7 @@ from viewkeeper.algebra.expressions import columns_of
 from viewkeeper.maintenance.lattice.build import Lattice
 from viewkeeper.maintenance.lattice.cube_view import CubeView, short
 from viewkeeper.maintenance.lattice.derives import Edge
-from viewkeeper.maintenance.lattice.parents import Choice
+from viewkeeper.maintenance.lattice.parents import ParentChoice
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,9 @@ class Drawing:
         }
 
 
-def drawing(nodes: Lattice, rows: Mapping[str, int] | None = None, choices: Iterable[Choice] = ()) -> Drawing:
+def drawing(
+    nodes: Lattice, rows: Mapping[str, int] | None = None, choices: Iterable[ParentChoice] = ()
+) -> Drawing:
     chosen = frozenset((c.edge.parent.name, c.view.name) for c in choices if c.edge is not None)
     return Drawing(nodes, rows or {}, chosen)
 

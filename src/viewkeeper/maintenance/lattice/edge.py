@@ -19,8 +19,15 @@ from viewkeeper.algebra.counts import consolidated, plain, weighted
 from viewkeeper.algebra.expressions import Named, Scalar, column, conjunction, equal, same, same_or_both_null
 from viewkeeper.algebra.relations import Distinct, JoinKind, Relation, State
 from viewkeeper.maintenance.lattice.cube_view import CubeView
-from viewkeeper.maintenance.lattice.derives import Edge, EdgeJoin, Source
-from viewkeeper.maintenance.summary_delta.prepare import SIGN, Batch, aggregated, alive, times, where_sign
+from viewkeeper.maintenance.lattice.derives import Edge, EdgeJoin, StateSource
+from viewkeeper.maintenance.summary_delta.prepare import (
+    SIGN,
+    BatchFacts,
+    aggregated,
+    alive,
+    times,
+    where_sign,
+)
 from viewkeeper.maintenance.summary_delta.state import ROWS, StateColumn, delta_columns, state_columns
 
 
@@ -31,7 +38,7 @@ def edge_query(edge: Edge, parent: Relation, at: State = State.NEW) -> Relation:
 
 
 def edge_delta(
-    edge: Edge, parent_delta: Relation, changes: Batch, parent_old: Relation | None = None
+    edge: Edge, parent_delta: Relation, changes: BatchFacts, parent_old: Relation | None = None
 ) -> Relation:
     """The child's summary-delta from the parent's (D-lattice).
 
@@ -53,7 +60,7 @@ def _prepared(edge: Edge, rows: Relation, lost: bool) -> Relation:
     return projected(filtered(rows, conjunction(edge.where)), outputs)
 
 
-def _sources(source: Source, lost: bool) -> Iterator[Named]:
+def _sources(source: StateSource, lost: bool) -> Iterator[Named]:
     state = source.state
     if not (state.is_extreme and lost):
         yield Named(state.name, source.expr)
@@ -73,7 +80,7 @@ def with_dimensions(edge: Edge, rows: Relation, at: State) -> Relation:
     return rows
 
 
-def _dimension_term(edge: Edge, number: int, parent_old: Relation, changes: Batch) -> Relation:
+def _dimension_term(edge: Edge, number: int, parent_old: Relation, changes: BatchFacts) -> Relation:
     """v1_old ⋈ d_old … ⋈ Δd_number ⋈ … d_new, each row's state columns times the sign of the change."""
     rows = parent_old
     for position, join in enumerate(edge.joins):

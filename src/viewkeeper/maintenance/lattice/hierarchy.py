@@ -26,7 +26,7 @@ PROPERTY = "viewkeeper.hierarchy"
 
 
 @dataclass(frozen=True)
-class Dependency:
+class LevelDependency:
     """`determines`: rows that agree on `left` agree on `right`."""
 
     left: frozenset[str]
@@ -53,7 +53,7 @@ def _attribute(schema: TableSchema, name: str, text: str) -> str:
         ) from None
 
 
-def dependencies(fact: TableSchema, dimensions: Iterable[Dimension]) -> tuple[Dependency, ...]:
+def dependencies(fact: TableSchema, dimensions: Iterable[Dimension]) -> tuple[LevelDependency, ...]:
     """What determines what among the columns of a fact table and of joined dimensions."""
     found = [_dependency((a,), (b,)) for chain in hierarchies(fact) for a, b in _steps(chain)]
     if fact.key:
@@ -67,15 +67,15 @@ def dependencies(fact: TableSchema, dimensions: Iterable[Dimension]) -> tuple[De
     return tuple(found)
 
 
-def _dependency(left: Iterable[str], right: Iterable[str]) -> Dependency:
-    return Dependency(frozenset(left), frozenset(right))
+def _dependency(left: Iterable[str], right: Iterable[str]) -> LevelDependency:
+    return LevelDependency(frozenset(left), frozenset(right))
 
 
 def _steps(chain: Iterable[str]) -> Iterable[tuple[str, str]]:
     return pairwise(chain)
 
 
-def closure(attributes: Iterable[str], known: Iterable[Dependency]) -> frozenset[str]:
+def closure(attributes: Iterable[str], known: Iterable[LevelDependency]) -> frozenset[str]:
     """Every attribute that these determine."""
     known = tuple(known)
     found = set(attributes)

@@ -12,15 +12,7 @@ from functools import lru_cache
 from viewkeeper.algebra.expressions import Scalar
 from viewkeeper.delta.functions import decompose
 from viewkeeper.delta.parts import Decomposition
-from viewkeeper.maintenance.lattice.cube_view import Refusal
-
-
-class Refused(Exception):
-    """Carries a refusal out of the recursion that found it; never leaves this package."""
-
-    def __init__(self, code: str, sentence: str) -> None:
-        super().__init__(sentence)
-        self.refusal = Refusal(code, sentence)
+from viewkeeper.maintenance.refused import Refused
 
 
 def distributive(call: Scalar) -> Scalar:

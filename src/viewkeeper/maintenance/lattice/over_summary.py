@@ -18,8 +18,9 @@ from sqlglot import exp
 from viewkeeper.algebra.expressions import Named, Scalar, column, columns_of, literal, replace_columns
 from viewkeeper.algebra.relations import Aggregate, Project, Relation
 from viewkeeper.algebra.schema import TableSchema
-from viewkeeper.maintenance.lattice.cube_view import CubeView, Dimension, Refusal, source
-from viewkeeper.maintenance.lattice.measures import Refused
+from viewkeeper.maintenance.lattice.cube_view import CubeView, Dimension, source
+from viewkeeper.maintenance.refused import Refused
+from viewkeeper.report import Reason
 
 _COMPOSED: dict[tuple[type[Scalar], type[Scalar]], type[Scalar]] = {
     (exp.Sum, exp.Count): exp.Count,
@@ -29,12 +30,12 @@ _COMPOSED: dict[tuple[type[Scalar], type[Scalar]], type[Scalar]] = {
 }
 
 
-def over_base(view: CubeView, parent: CubeView) -> CubeView | Refusal:
+def over_base(view: CubeView, parent: CubeView) -> CubeView | Reason:
     """`view`, whose fact table is the summary `parent`, as a cube view over the parent's fact table."""
     try:
         return _over_base(view, parent)
     except Refused as refused:
-        return refused.refusal
+        return refused.reason
 
 
 def plan_of(view: CubeView, types: Mapping[str, str]) -> Relation:

@@ -22,7 +22,7 @@ from viewkeeper.maintenance.lattice.build import Lattice
 from viewkeeper.maintenance.lattice.cube_view import CubeView, Dimension
 from viewkeeper.maintenance.lattice.derives import Edge
 from viewkeeper.maintenance.lattice.edge import edge_delta
-from viewkeeper.maintenance.summary_delta.prepare import Batch, summary_delta
+from viewkeeper.maintenance.summary_delta.prepare import BatchFacts, summary_delta
 from viewkeeper.maintenance.summary_delta.refresh import is_weakly_minimal
 from viewkeeper.maintenance.summary_delta.state import delta_columns
 
@@ -56,7 +56,7 @@ class Statistics:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ParentChoice:
     """How a node is computed: by an edge, or from the base (none); with what was rejected and its cost."""
 
     view: CubeView
@@ -70,8 +70,8 @@ class Choice:
 
 
 def choose_for_deltas(
-    nodes: Lattice, known: Statistics, changes: Batch, waiting: int = 0
-) -> tuple[Choice, ...]:
+    nodes: Lattice, known: Statistics, changes: BatchFacts, waiting: int = 0
+) -> tuple[ParentChoice, ...]:
     """The D-lattice: for every node, parents first, the cheapest way to its summary-delta."""
 
     def by_edge(edge: Edge) -> float:
@@ -88,7 +88,7 @@ def choose_for_deltas(
     return _choose(nodes, known, by_edge, from_base)
 
 
-def choose_for_views(nodes: Lattice, known: Statistics) -> tuple[Choice, ...]:
+def choose_for_views(nodes: Lattice, known: Statistics) -> tuple[ParentChoice, ...]:
     """The V-lattice: the cheapest way to recompute every node, parents first."""
 
     def by_edge(edge: Edge) -> float:
@@ -105,7 +105,7 @@ def _choose(
     known: Statistics,
     by_edge: Callable[[Edge], float],
     from_base: Callable[[CubeView], float],
-) -> tuple[Choice, ...]:
+) -> tuple[ParentChoice, ...]:
     def order(way: tuple[float, Edge | None]) -> tuple[float, bool, int]:
         """At equal cost an edge is taken, from the smallest parent: estimates are upper bounds."""
         cost, edge = way
@@ -118,7 +118,7 @@ def _choose(
         costs.sort(key=order)
         (cost, best), rest = costs[0], costs[1:]
         rejected = tuple((e.parent.name if e else view.fact.name, c) for c, e in rest)
-        choices.append(Choice(view, best, cost, rejected))
+        choices.append(ParentChoice(view, best, cost, rejected))
     return tuple(choices)
 
 
@@ -138,7 +138,7 @@ class Propagation:
 
 
 def propagate(
-    choices: Iterable[Choice], changes: Batch, stored: Callable[[CubeView], Relation]
+    choices: Iterable[ParentChoice], changes: BatchFacts, stored: Callable[[CubeView], Relation]
 ) -> tuple[Propagation, ...]:
     """The summary-deltas of all affected nodes, in an order in which each can be computed.
 
@@ -164,7 +164,7 @@ def propagate(
 def _along(
     edge: Edge,
     view: CubeView,
-    changes: Batch,
+    changes: BatchFacts,
     stored: Callable[[CubeView], Relation],
     above: Propagation | None,
 ) -> Propagation:

@@ -33,31 +33,33 @@ from viewkeeper.algebra.relations import (
     UnionAll,
 )
 from viewkeeper.algebra.schema import TableSchema
-from viewkeeper.maintenance.lattice.cube_view import CubeView, Refusal
-from viewkeeper.maintenance.lattice.measures import Refused, distributive
+from viewkeeper.maintenance.lattice.cube_view import CubeView
+from viewkeeper.maintenance.lattice.measures import distributive
 from viewkeeper.maintenance.lattice.star import Occurrence, Star, star
+from viewkeeper.maintenance.refused import Refused
+from viewkeeper.report import Reason
 
 
-def cube_view(rel: Relation, schemas: Mapping[str, TableSchema], name: str = "") -> CubeView | Refusal:
+def cube_view(rel: Relation, schemas: Mapping[str, TableSchema], name: str = "") -> CubeView | Reason:
     """The canonical form of a plan that is a generalized cube view, or why it is none."""
     try:
         return _cube_view(rel, schemas, name)
     except Refused as refused:
-        return refused.refusal
+        return refused.reason
 
 
 def cube_views(
     rel: Relation, schemas: Mapping[str, TableSchema], name: str = ""
-) -> tuple[CubeView, ...] | Refusal:
+) -> tuple[CubeView, ...] | Reason:
     """The nodes of a view: one, or one per grouping set."""
     parts = _grouping_sets(rel)
     if len(parts) == 1:
         one = cube_view(rel, schemas, name)
-        return one if isinstance(one, Refusal) else (one,)
+        return one if isinstance(one, Reason) else (one,)
     nodes: list[CubeView] = []
     for number, part in enumerate(parts, start=1):
         node = cube_view(part, schemas, f"{name}#{number}")
-        if isinstance(node, Refusal):
+        if isinstance(node, Reason):
             return node
         nodes.append(node)
     return tuple(nodes)

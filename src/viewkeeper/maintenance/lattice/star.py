@@ -16,7 +16,7 @@ from viewkeeper.algebra.expressions import Scalar, rename_columns
 from viewkeeper.algebra.relations import Scan
 from viewkeeper.algebra.schema import ForeignKey, TableSchema
 from viewkeeper.maintenance.lattice.cube_view import Dimension
-from viewkeeper.maintenance.lattice.measures import Refused
+from viewkeeper.maintenance.refused import Refused
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Occurrence:
 
 
 @dataclass(frozen=True)
-class Reference:
+class KeyReference:
     """`columns` of an occurrence that equal the key of another one."""
 
     columns: tuple[str, ...]
@@ -97,7 +97,9 @@ def _grow(fact: Occurrence, occurrences: list[Occurrence], equal: dict[str, int]
     return declared, Star(fact.schema, fact.scan.counted, tuple(dimensions), names)
 
 
-def _dimension(parent: Occurrence, target: Occurrence, found: Reference, names: dict[str, str]) -> Dimension:
+def _dimension(
+    parent: Occurrence, target: Occurrence, found: KeyReference, names: dict[str, str]
+) -> Dimension:
     foreign = tuple(names[parent.internal(name)] for name in found.columns)
     required = all(not parent.schema.column(name).nullable for name in found.columns)
     lossless = found.declared and required
@@ -105,7 +107,7 @@ def _dimension(parent: Occurrence, target: Occurrence, found: Reference, names: 
 
 
 def _names(
-    target: Occurrence, parent: Occurrence, found: Reference, dimension: Dimension, names: dict[str, str]
+    target: Occurrence, parent: Occurrence, found: KeyReference, dimension: Dimension, names: dict[str, str]
 ) -> dict[str, str]:
     """Canonical names of a dimension's columns; its key is called as the foreign key of the same type."""
     result = {target.internal(c.name): dimension.attribute(c.name) for c in target.schema.columns}
@@ -115,7 +117,7 @@ def _names(
     return result
 
 
-def _refers(parent: Occurrence, target: Occurrence, equal: dict[str, int]) -> Reference | None:
+def _refers(parent: Occurrence, target: Occurrence, equal: dict[str, int]) -> KeyReference | None:
     key = _key(target.schema)
     if not key or any(target.internal(name) not in equal for name in key):
         return None
@@ -125,10 +127,10 @@ def _refers(parent: Occurrence, target: Occurrence, equal: dict[str, int]) -> Re
             equal.get(parent.internal(mine)) == equal[target.internal(theirs)]
             for mine, theirs in zip(columns, key, strict=True)
         ):
-            return Reference(columns, declared=True)
+            return KeyReference(columns, declared=True)
     found = [_equal_column(parent, equal, equal[target.internal(name)]) for name in key]
     columns = tuple(name for name in found if name is not None)
-    return Reference(columns, declared=False) if len(columns) == len(key) else None
+    return KeyReference(columns, declared=False) if len(columns) == len(key) else None
 
 
 def _declared(foreign_key: ForeignKey, target: TableSchema, parent: TableSchema) -> tuple[str, ...] | None:

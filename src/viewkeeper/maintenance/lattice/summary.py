@@ -25,7 +25,7 @@ from viewkeeper.algebra.expressions import Named, Scalar, column, columns_of, co
 from viewkeeper.algebra.relations import Aggregate, Relation, State
 from viewkeeper.algebra.schema import COUNT
 from viewkeeper.delta.aggregate_state import AggregateState
-from viewkeeper.delta.parts import Kind, Part, when
+from viewkeeper.delta.parts import Part, PartKind, when
 from viewkeeper.delta.summary_delta import (
     HELD,
     beside,
@@ -36,7 +36,7 @@ from viewkeeper.delta.summary_delta import (
     value_name,
 )
 from viewkeeper.maintenance.lattice.cube_view import CubeView, column_of
-from viewkeeper.maintenance.lattice.derives import Edge, EdgeJoin, Source
+from viewkeeper.maintenance.lattice.derives import Edge, EdgeJoin, StateSource
 from viewkeeper.maintenance.lattice.edge import with_dimensions
 from viewkeeper.maintenance.lattice.measures import decomposed
 from viewkeeper.maintenance.summary_delta.state import STAR, StateColumn, counter, of_part
@@ -55,13 +55,13 @@ class Summary:
     @cached_property
     def meaning(self) -> dict[Part, StateColumn]:
         """What each stored piece of state is over the base tables."""
-        found = {part: STAR for part in self.state.parts if part.kind is Kind.ROWS}
+        found = {part: STAR for part in self.state.parts if part.kind is PartKind.ROWS}
         for (_, call), measure in zip(self.state.calls, self.cube.all_measures, strict=True):
             based = decomposed(measure.expr).parts
             for (_, part), (_, canonical) in zip(call.parts, based, strict=True):
                 found[part] = of_part(self.cube, canonical)
                 if part.is_null_over_nothing:
-                    found[Part(Kind.COUNT, part.argument)] = counter(self.cube, canonical.argument)
+                    found[Part(PartKind.COUNT, part.argument)] = counter(self.cube, canonical.argument)
         return found
 
     @cached_property
@@ -106,7 +106,7 @@ def is_exact(edge: Edge) -> bool:
 
     SUM(e * count) of a long decimal would lose some: SQL gives a product no more than 38 digits.
     """
-    kinds = (Kind.SUM, Kind.TOTAL)
+    kinds = (PartKind.SUM, PartKind.TOTAL)
     computed = (s.state.argument for s in edge.sources if s.state.kind in kinds and not s.reused)
     return all(_is_short(edge.child, argument) for argument in computed if argument is not None)
 
@@ -135,7 +135,7 @@ def stored_edge(edge: Edge, counted: frozenset[str]) -> Edge:
 def edge_state(edge: Edge, parent: Summary, child: Summary, stored: Relation) -> Relation:
     """The child's whole state from the parent's (the V-lattice); a sum of no values is NULL again."""
     state = child.state
-    sums = {state.name(part): state.counter(part) for part in state.parts if part.kind is Kind.SUM}
+    sums = {state.name(part): state.counter(part) for part in state.parts if part.kind is PartKind.SUM}
 
     def value(name: str) -> Scalar:
         if name not in sums:
@@ -169,7 +169,7 @@ def _summed_up(edge: Edge, child: Summary, rows: Relation) -> Relation:
     return finished(state, total)
 
 
-def _values_held(source: Source, rows: Relation) -> tuple[tuple[Scalar, Scalar], ...]:
+def _values_held(source: StateSource, rows: Relation) -> tuple[tuple[Scalar, Scalar], ...]:
     """The values that may be an extreme of the child, each with the number of rows that hold it."""
     return _held(source.state, rows) if source.reused else ((source.expr, column(STAR.name)),)
 

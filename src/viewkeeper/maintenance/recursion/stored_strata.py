@@ -21,7 +21,7 @@ from viewkeeper.errors import CannotMaintain, Unsupported
 from viewkeeper.maintenance.recursion.levels import LEVEL, recursion
 from viewkeeper.maintenance.recursion.unfold import branches, rules_of, union_branches
 from viewkeeper.maintenance.steps import EvaluateFixpoint, MaintainFixpoint
-from viewkeeper.maintenance.strategy import Batch, Reached, Stratum, View
+from viewkeeper.maintenance.strategy import Batch, Progress, Stratum, View
 
 WORTH = 0.5
 """Where more than this share of a recursion is overdeleted, evaluating it from scratch is cheaper."""
@@ -95,7 +95,7 @@ def evaluate_fixpoint(stratum: Stratum, view: View, batch: Batch) -> EvaluateFix
 
 
 def maintain_fixpoint(
-    stratum: Stratum, before: Stratum | None, work: Reached, view: View, batch: Batch
+    stratum: Stratum, before: Stratum | None, work: Progress, view: View, batch: Batch
 ) -> MaintainFixpoint:
     """The step that maintains a recursion, all its definitions together, through a batch."""
     assert stratum.fixpoint is not None

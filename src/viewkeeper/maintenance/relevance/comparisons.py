@@ -10,9 +10,9 @@ from sqlglot import exp
 from viewkeeper.algebra.expressions import Scalar, column, or_
 from viewkeeper.maintenance.relevance.domains import (
     LONGEST,
-    Constant,
+    ConstantNode,
     Domain,
-    Kind,
+    ValueKind,
     day_literal,
     domain_of_number,
     number_literal,
@@ -70,9 +70,9 @@ def _compared(tests: Iterable[AtMost], variables: Variables) -> Iterator[Scalar]
 
 def _written(test: AtMost, operator: Comparison, variables: Variables) -> Scalar | None:
     operator = exp.LT if test.strict else operator
-    if isinstance(test.left, Constant):
+    if isinstance(test.left, ConstantNode):
         return _beside(test.right, _FLIPPED[operator], _value(test.left, -test.weight))
-    if isinstance(test.right, Constant):
+    if isinstance(test.right, ConstantNode):
         return _beside(test.left, operator, _value(test.right, test.weight))
     return _between(test.left, operator, test.right, test.weight, variables)
 
@@ -81,11 +81,11 @@ def _beside(name: object, operator: Comparison, value: Scalar | None) -> Scalar 
     return None if value is None else operator(this=column(str(name)), expression=value)
 
 
-def _value(node: Constant, weight: Fraction) -> Scalar | None:
+def _value(node: ConstantNode, weight: Fraction) -> Scalar | None:
     match node.kind:
-        case Kind.EXACT:
+        case ValueKind.EXACT:
             return number_literal(weight)
-        case Kind.DATE:
+        case ValueKind.DATE:
             return day_literal(weight)
         case _:
             return None if node.literal is None else node.literal.copy()
@@ -100,7 +100,7 @@ def _between(
         return operator(this=column(left), expression=column(right))
     if first is None or second is None:
         return None
-    if first.kind is Kind.DATE:
+    if first.kind is ValueKind.DATE:
         days = exp.DateDiff(this=column(left), expression=column(right))
         return operator(this=days, expression=number_literal(weight))
     wide = _wide_enough(first, second, domain_of_number(weight))

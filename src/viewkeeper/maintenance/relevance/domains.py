@@ -35,7 +35,7 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _INSTANT = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}:\d{2}(\.\d{1,6})?)?")
 
 
-class Kind(Enum):
+class ValueKind(Enum):
     """Values of one kind compare with each other exactly; values of two kinds are never compared."""
 
     EXACT = "exact number"
@@ -48,22 +48,22 @@ class Kind(Enum):
 
     @property
     def is_discrete(self) -> bool:
-        return self in (Kind.EXACT, Kind.DATE)
+        return self in (ValueKind.EXACT, ValueKind.DATE)
 
 
 _KINDS = {
-    "date": Kind.DATE,
-    "float": Kind.FLOATING,
-    "double": Kind.FLOATING,
-    "timestamp": Kind.TIMESTAMP,
-    "timestamp_ntz": Kind.TIMESTAMP_NTZ,
-    "boolean": Kind.BOOLEAN,
+    "date": ValueKind.DATE,
+    "float": ValueKind.FLOATING,
+    "double": ValueKind.FLOATING,
+    "timestamp": ValueKind.TIMESTAMP,
+    "timestamp_ntz": ValueKind.TIMESTAMP_NTZ,
+    "boolean": ValueKind.BOOLEAN,
 }
 _INSTANT_TYPES = {
-    exp.DType.TIMESTAMP: Kind.TIMESTAMP,
-    exp.DType.TIMESTAMPTZ: Kind.TIMESTAMP,
-    exp.DType.TIMESTAMPLTZ: Kind.TIMESTAMP,
-    exp.DType.TIMESTAMPNTZ: Kind.TIMESTAMP_NTZ,
+    exp.DType.TIMESTAMP: ValueKind.TIMESTAMP,
+    exp.DType.TIMESTAMPTZ: ValueKind.TIMESTAMP,
+    exp.DType.TIMESTAMPLTZ: ValueKind.TIMESTAMP,
+    exp.DType.TIMESTAMPNTZ: ValueKind.TIMESTAMP_NTZ,
 }
 
 
@@ -74,7 +74,7 @@ class Domain:
     A string has as many digits as it may have characters.
     """
 
-    kind: Kind
+    kind: ValueKind
     digits: int = 0
     scale: int = 0
 
@@ -88,14 +88,14 @@ def domain_of(type_text: str) -> Domain | None:
     """The domain of a Spark type; None when conditions over it are not reasoned about."""
     text = type_text.strip().lower()
     if text in _INTEGER_DIGITS:
-        return Domain(Kind.EXACT, _INTEGER_DIGITS[text])
+        return Domain(ValueKind.EXACT, _INTEGER_DIGITS[text])
     if found := _DECIMAL.fullmatch(text):
         precision, scale = int(found[1]), int(found[2])
-        return Domain(Kind.EXACT, precision - scale, scale)
+        return Domain(ValueKind.EXACT, precision - scale, scale)
     if text.startswith("varchar("):
-        return Domain(Kind.STRING, int(text[len("varchar(") : -1]))
+        return Domain(ValueKind.STRING, int(text[len("varchar(") : -1]))
     if text == "string":
-        return Domain(Kind.STRING, ANY_LENGTH)
+        return Domain(ValueKind.STRING, ANY_LENGTH)
     return Domain(_KINDS[text]) if text in _KINDS else None
 
 
@@ -105,14 +105,14 @@ def compare_exactly(*domains: Domain) -> bool:
 
 
 @dataclass(frozen=True)
-class Constant:
+class ConstantNode:
     """A node of the graph that stands for a fixed value.
 
     In a discrete kind there is one, the paper's node 0; weights count from it. In the others every
     constant of the condition is a node, `literal` as it is written.
     """
 
-    kind: Kind
+    kind: ValueKind
     value: Any = Fraction(0)
     literal: Scalar | None = field(default=None, compare=False)
 
@@ -120,23 +120,23 @@ class Constant:
         return "0" if self.literal is None else self.literal.sql(dialect="spark")
 
 
-def constant(expr: Scalar, kind: Kind) -> Constant | None:
+def constant(expr: Scalar, kind: ValueKind) -> ConstantNode | None:
     """The constant that an expression denotes when it is compared with a value of this kind."""
     inner = expr.unnest()
     match kind:
-        case Kind.EXACT:
+        case ValueKind.EXACT:
             number = exact_number(inner)
-            return None if number is None else Constant(kind, number)
-        case Kind.DATE:
+            return None if number is None else ConstantNode(kind, number)
+        case ValueKind.DATE:
             day = _day(inner)
-            return None if day is None else Constant(kind, Fraction(day.toordinal()))
-        case Kind.FLOATING:
+            return None if day is None else ConstantNode(kind, Fraction(day.toordinal()))
+        case ValueKind.FLOATING:
             return _floating(inner)
-        case Kind.STRING:
-            return Constant(kind, inner.name, inner) if inner.is_string else None
-        case Kind.BOOLEAN:
-            return Constant(kind, bool(inner.this), inner) if isinstance(inner, exp.Boolean) else None
-        case Kind.TIMESTAMP | Kind.TIMESTAMP_NTZ:
+        case ValueKind.STRING:
+            return ConstantNode(kind, inner.name, inner) if inner.is_string else None
+        case ValueKind.BOOLEAN:
+            return ConstantNode(kind, bool(inner.this), inner) if isinstance(inner, exp.Boolean) else None
+        case ValueKind.TIMESTAMP | ValueKind.TIMESTAMP_NTZ:
             return _instant(inner, kind)
 
 
@@ -178,15 +178,15 @@ def _day(expr: Scalar) -> datetime.date | None:
         return None
 
 
-def _floating(expr: Scalar) -> Constant | None:
+def _floating(expr: Scalar) -> ConstantNode | None:
     try:
         number = float(expr.sql()) if expr.is_number else None
     except ValueError:
         return None
-    return None if number is None else Constant(Kind.FLOATING, number, expr)
+    return None if number is None else ConstantNode(ValueKind.FLOATING, number, expr)
 
 
-def _instant(expr: Scalar, kind: Kind) -> Constant | None:
+def _instant(expr: Scalar, kind: ValueKind) -> ConstantNode | None:
     if isinstance(expr, exp.Cast) and _INSTANT_TYPES.get(expr.to.this) is kind:
         expr = expr.this
     if not expr.is_string or not _INSTANT.fullmatch(expr.name):
@@ -195,24 +195,24 @@ def _instant(expr: Scalar, kind: Kind) -> Constant | None:
         value = datetime.datetime.fromisoformat(expr.name)
     except ValueError:
         return None
-    written = exp.DType.TIMESTAMPTZ if kind is Kind.TIMESTAMP else exp.DType.TIMESTAMPNTZ
-    return Constant(kind, value, exp.Cast(this=expr.copy(), to=exp.DataType(this=written)))
+    written = exp.DType.TIMESTAMPTZ if kind is ValueKind.TIMESTAMP else exp.DType.TIMESTAMPNTZ
+    return ConstantNode(kind, value, exp.Cast(this=expr.copy(), to=exp.DataType(this=written)))
 
 
 def domain_of_number(number: Fraction) -> Domain:
     """The smallest domain that holds a number that was written with a decimal point."""
     scale = next(s for s in range(10_000) if (number * 10**s).denominator == 1)
-    return Domain(Kind.EXACT, len(str(abs(int(number)))), scale)
+    return Domain(ValueKind.EXACT, len(str(abs(int(number)))), scale)
 
 
-def precedes(left: Constant, right: Constant) -> bool:
+def precedes(left: ConstantNode, right: ConstantNode) -> bool:
     """Whether one constant is provably smaller, whatever the session's time zone and precision."""
     if left.kind is not right.kind:
         return False
-    if left.kind is Kind.TIMESTAMP:
+    if left.kind is ValueKind.TIMESTAMP:
         # where clocks are set forward, two local times may stand for instants in the other order
         return bool(right.value - left.value > datetime.timedelta(days=2))
-    if left.kind is Kind.FLOATING:
+    if left.kind is ValueKind.FLOATING:
         return _single(left.value) < _single(right.value)
     return bool(left.value < right.value)
 

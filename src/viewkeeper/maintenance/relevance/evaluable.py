@@ -10,14 +10,20 @@ from __future__ import annotations
 from sqlglot import exp
 
 from viewkeeper.algebra.expressions import Scalar
-from viewkeeper.maintenance.relevance.domains import Kind, constant
+from viewkeeper.maintenance.relevance.domains import ValueKind, constant
 from viewkeeper.maintenance.relevance.formulae import OPPOSITE, Variables
 
 _COMPARISONS = (*OPPOSITE, exp.NullSafeEQ, exp.NullSafeNEQ)
 _STRING_TESTS = (exp.Like, exp.ILike, exp.StartsWith, exp.EndsWith, exp.Contains)
 _STRING_FUNCTIONS = (exp.Lower, exp.Upper)
-_WRITTEN = (Kind.EXACT, Kind.FLOATING, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ)
-_NUMERIC = (Kind.EXACT, Kind.FLOATING)
+_WRITTEN = (
+    ValueKind.EXACT,
+    ValueKind.FLOATING,
+    ValueKind.DATE,
+    ValueKind.TIMESTAMP,
+    ValueKind.TIMESTAMP_NTZ,
+)
+_NUMERIC = (ValueKind.EXACT, ValueKind.FLOATING)
 
 
 def is_evaluable(expr: Scalar, variables: Variables) -> bool:
@@ -38,9 +44,9 @@ def is_evaluable(expr: Scalar, variables: Variables) -> bool:
         case exp.In():
             return _is_list(inner) and comparable((inner.this, *inner.expressions), variables)
         case exp.Column():
-            return kind_of(inner, variables) is Kind.BOOLEAN
+            return kind_of(inner, variables) is ValueKind.BOOLEAN
         case _ if isinstance(inner, _STRING_TESTS):
-            return kind_of(inner.this, variables) is Kind.STRING and inner.expression.is_string
+            return kind_of(inner.this, variables) is ValueKind.STRING and inner.expression.is_string
         case exp.Binary() if isinstance(inner, _COMPARISONS):
             return comparable((inner.left, inner.right), variables)
         case _:
@@ -81,7 +87,7 @@ def has_value(expr: Scalar, variables: Variables) -> bool:
     return isinstance(expr.unnest(), exp.Column) or kind_of(expr, variables) is not None
 
 
-def kind_of(expr: Scalar, variables: Variables) -> Kind | None:
+def kind_of(expr: Scalar, variables: Variables) -> ValueKind | None:
     """The kind of a column, a literal, or a function that never fails; None for anything else."""
     inner = expr.unnest()
     match inner:
@@ -89,19 +95,19 @@ def kind_of(expr: Scalar, variables: Variables) -> Kind | None:
             domain = variables[inner.name].domain
             return domain.kind if domain else None
         case exp.Literal() if inner.is_string:
-            return Kind.STRING
+            return ValueKind.STRING
         case exp.Boolean():
-            return Kind.BOOLEAN
+            return ValueKind.BOOLEAN
         case exp.Length():
-            return Kind.EXACT if kind_of(inner.this, variables) is Kind.STRING else None
+            return ValueKind.EXACT if kind_of(inner.this, variables) is ValueKind.STRING else None
         case _ if isinstance(inner, _STRING_FUNCTIONS):
-            return Kind.STRING if kind_of(inner.this, variables) is Kind.STRING else None
+            return ValueKind.STRING if kind_of(inner.this, variables) is ValueKind.STRING else None
         case exp.Year() | exp.Month() | exp.Day():
-            return Kind.EXACT if _is_date(inner.this, variables) else None
+            return ValueKind.EXACT if _is_date(inner.this, variables) else None
         case _:
             return next((kind for kind in _WRITTEN if constant(inner, kind)), None)
 
 
 def _is_date(expr: Scalar, variables: Variables) -> bool:
     inner = expr.this if isinstance(expr, exp.TsOrDsToDate) else expr
-    return kind_of(inner, variables) is Kind.DATE
+    return kind_of(inner, variables) is ValueKind.DATE

@@ -19,9 +19,9 @@ from sqlglot import exp
 
 from viewkeeper.algebra.expressions import Scalar, columns_of
 from viewkeeper.maintenance.relevance.domains import (
-    Constant,
+    ConstantNode,
     Domain,
-    Kind,
+    ValueKind,
     compare_exactly,
     constant,
     day_literal,
@@ -32,7 +32,7 @@ from viewkeeper.maintenance.relevance.domains import (
 
 
 @dataclass(frozen=True)
-class Variable:
+class Attribute:
     """An attribute of one occurrence of a relation; `domain` is None where nothing is known of it.
 
     `table` is empty for columns that an operator computes.
@@ -47,8 +47,8 @@ class Variable:
     nullable: bool = True
 
 
-Variables: TypeAlias = Mapping[str, Variable]
-GraphNode: TypeAlias = str | Constant
+Variables: TypeAlias = Mapping[str, Attribute]
+GraphNode: TypeAlias = str | ConstantNode
 
 
 @dataclass(frozen=True)
@@ -65,20 +65,20 @@ class AtMost:
         return self.left, self.right
 
     def __str__(self) -> str:
-        if isinstance(self.left, Constant) and not isinstance(self.right, Constant):
+        if isinstance(self.left, ConstantNode) and not isinstance(self.right, ConstantNode):
             sign, value = (">" if self.strict else ">="), _value(self.left, -self.weight)
             return f"{self.right} {sign} {value}"
         sign = "<" if self.strict else "<="
-        if isinstance(self.right, Constant):
+        if isinstance(self.right, ConstantNode):
             return f"{self.left} {sign} {_value(self.right, self.weight)}"
         offset = "" if not self.weight else f" {'+' if self.weight > 0 else '-'} {abs(self.weight)}"
         return f"{self.left} {sign} {self.right}{offset}"
 
 
-def _value(node: Constant, weight: Fraction) -> str:
+def _value(node: ConstantNode, weight: Fraction) -> str:
     if node.literal is not None:
         return str(node)
-    day = day_literal(weight) if node.kind is Kind.DATE else None
+    day = day_literal(weight) if node.kind is ValueKind.DATE else None
     return str(weight) if day is None else str(day.this)
 
 
@@ -129,16 +129,16 @@ _ADDITIONS = (exp.Add, exp.Sub, exp.TsOrDsAdd, exp.DateAdd, exp.DateSub)
 class _Term:
     """`variable + offset`, or a constant alone."""
 
-    variable: Variable | None
+    variable: Attribute | None
     offset: Fraction = Fraction(0)
-    constant: Constant | None = None
+    constant: ConstantNode | None = None
 
     @property
     def node(self) -> GraphNode:
         if self.variable is not None:
             return self.variable.name
         assert self.constant is not None
-        return Constant(self.constant.kind) if self.constant.kind.is_discrete else self.constant
+        return ConstantNode(self.constant.kind) if self.constant.kind.is_discrete else self.constant
 
 
 def normalized(
@@ -173,14 +173,14 @@ def _terms(left: Scalar, right: Scalar, variables: Variables) -> tuple[_Term, _T
     return (first, second) if _is_exact(first, second) else None
 
 
-def _kinds_of_literals(left: Scalar, right: Scalar) -> set[Kind]:
-    for kind in (Kind.EXACT, Kind.STRING, Kind.BOOLEAN):
+def _kinds_of_literals(left: Scalar, right: Scalar) -> set[ValueKind]:
+    for kind in (ValueKind.EXACT, ValueKind.STRING, ValueKind.BOOLEAN):
         if constant(left, kind) and constant(right, kind):
             return {kind}
     return set()
 
 
-def _term(expr: Scalar, kind: Kind, variables: Variables) -> _Term | None:
+def _term(expr: Scalar, kind: ValueKind, variables: Variables) -> _Term | None:
     inner = expr.unnest()
     if isinstance(inner, exp.Column):
         return _Term(variables[inner.name])
@@ -198,12 +198,12 @@ def _keeps_values(cast: exp.Cast, variables: Variables) -> bool:
     inner = cast.this.unnest()
     before = variables[inner.name].domain if isinstance(inner, exp.Column) else None
     after = domain_of(cast.to.sql(dialect="spark"))
-    if before is None or after is None or before.kind is not after.kind or before.kind is Kind.FLOATING:
+    if before is None or after is None or before.kind is not after.kind or before.kind is ValueKind.FLOATING:
         return False
     return before.digits <= after.digits and before.scale <= after.scale
 
 
-def _sum(expr: Scalar, kind: Kind, variables: Variables) -> _Term | None:
+def _sum(expr: Scalar, kind: ValueKind, variables: Variables) -> _Term | None:
     """`x + c`, `c + x`, `x - c`; for dates c counts days."""
     if isinstance(expr, exp.Add) and _addend(expr.left, kind) is not None:
         base, added = expr.right, _addend(expr.left, kind)
@@ -216,23 +216,23 @@ def _sum(expr: Scalar, kind: Kind, variables: Variables) -> _Term | None:
     return _Term(term.variable, term.offset + (-added if less else added))
 
 
-def _addend(expr: Scalar, kind: Kind, unit: Scalar | None = None) -> Fraction | None:
+def _addend(expr: Scalar, kind: ValueKind, unit: Scalar | None = None) -> Fraction | None:
     inner = expr.unnest()
     if isinstance(inner, exp.Interval):
         unit, inner = inner.args.get("unit"), inner.this
-        if unit is None or kind is not Kind.DATE:
+        if unit is None or kind is not ValueKind.DATE:
             return None
         inner = exp.Literal.number(inner.name) if inner.is_string and inner.name.isdigit() else inner
     if unit is not None and unit.name.upper() not in ("DAY", "DAYS"):
         return None
     number = exact_number(inner)
-    return number if number is None or kind is not Kind.DATE or number.denominator == 1 else None
+    return number if number is None or kind is not ValueKind.DATE or number.denominator == 1 else None
 
 
 def _is_exact(first: _Term, second: _Term) -> bool:
     """Numbers must be compared without rounding; a sum needs a digit more."""
     domains = [t.variable.domain for t in (first, second) if t.variable and t.variable.domain]
-    if not domains or domains[0].kind is not Kind.EXACT:
+    if not domains or domains[0].kind is not ValueKind.EXACT:
         return True
     return compare_exactly(*domains, *(domain_of_number(t.offset) for t in (first, second)))
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TypeAlias
 
-from viewkeeper.maintenance.relevance.domains import Constant, precedes
+from viewkeeper.maintenance.relevance.domains import ConstantNode, precedes
 from viewkeeper.maintenance.relevance.formulae import AtMost, GraphNode
 
 Length: TypeAlias = tuple[Fraction, bool]
@@ -36,7 +36,7 @@ class Graph:
     def nodes(self) -> tuple[GraphNode, ...]:
         """Constants last, so that the shortest paths between variables are known before them."""
         found = dict.fromkeys(node for edge in self.edges for node in edge.nodes)
-        return tuple(sorted(found, key=lambda node: isinstance(node, Constant)))
+        return tuple(sorted(found, key=lambda node: isinstance(node, ConstantNode)))
 
     @cached_property
     def paths(self) -> Lengths:
@@ -44,12 +44,12 @@ class Graph:
 
         A path over a constant says nothing new about a tuple: it is two comparisons with that constant.
         """
-        variables = [node for node in self.nodes if not isinstance(node, Constant)]
+        variables = [node for node in self.nodes if not isinstance(node, ConstantNode)]
         return _shortest(_lengths(self.edges), self.nodes, variables)
 
     @cached_property
     def is_satisfiable(self) -> bool:
-        constants = [node for node in self.nodes if isinstance(node, Constant)]
+        constants = [node for node in self.nodes if isinstance(node, ConstantNode)]
         known = _lengths(_order(constants))
         for ends, length in self.paths.items():
             known[ends] = min(length, known.get(ends, length))
@@ -81,7 +81,7 @@ def _shortest(known: Lengths, nodes: Iterable[GraphNode], inner: Iterable[GraphN
     return lengths
 
 
-def _order(constants: list[Constant]) -> Iterable[AtMost]:
+def _order(constants: list[ConstantNode]) -> Iterable[AtMost]:
     """What is known of the constants themselves: `'a' < 'b'`."""
     for left in constants:
         for right in constants:

@@ -28,13 +28,13 @@ from viewkeeper.algebra.relations import Relation
 from viewkeeper.maintenance.relevance.comparisons import any_of, tests_of
 from viewkeeper.maintenance.relevance.graph import Graph
 from viewkeeper.maintenance.relevance.normal_form import disjunction
-from viewkeeper.maintenance.relevance.reach import Reached, reached
+from viewkeeper.maintenance.relevance.reach import ReachedScan, reached
 from viewkeeper.maintenance.relevance.split import Split, split
 from viewkeeper.sql.render import render_expression
 
 
 @dataclass(frozen=True)
-class Occurrence:
+class TestedScan:
     """One place where the view reads the table: the condition C there, its split, and the filter."""
 
     condition: Scalar
@@ -52,7 +52,7 @@ class Relevance:
     """Which changes of a table may matter to a view: `filter`, and how it came about."""
 
     table: str
-    occurrences: tuple[Occurrence, ...]
+    occurrences: tuple[TestedScan, ...]
     filter: Scalar
 
     @property
@@ -99,11 +99,11 @@ def explained_relevance(rel: Relation, table: str) -> Relevance:
     return Relevance(table, occurrences, _any(tuple(found.filter for found in occurrences)))
 
 
-def _compiled(place: Reached, own: frozenset[str]) -> Occurrence:
+def _compiled(place: ReachedScan, own: frozenset[str]) -> TestedScan:
     """Algorithm 4.1 with the tuples left open: they give values to the attributes `own`."""
     conjunctions = disjunction(place.condition, own, place.variables)
     parts = tuple(split(found, own) for found in conjunctions)
-    return Occurrence(place.condition, parts, any_of(tests_of(part, place.variables) for part in parts))
+    return TestedScan(place.condition, parts, any_of(tests_of(part, place.variables) for part in parts))
 
 
 def relevance_together(rel: Relation, tables: Sequence[str]) -> Scalar:
@@ -122,7 +122,7 @@ def irrelevant_together(rel: Relation, tables: Sequence[str]) -> Scalar:
     return not_(function("coalesce", relevance_together(rel, tables), exp.false()))
 
 
-def _choices(place: Reached, tables: Sequence[str]) -> Iterable[tuple[int | None, ...]]:
+def _choices(place: ReachedScan, tables: Sequence[str]) -> Iterable[tuple[int | None, ...]]:
     """Which occurrence of each table is meant; None where it does not meet the first one in an inner join."""
 
     def occurrences(table: str) -> list[int | None]:
@@ -132,7 +132,7 @@ def _choices(place: Reached, tables: Sequence[str]) -> Iterable[tuple[int | None
     return product(*map(occurrences, tables))
 
 
-def _together(place: Reached, chosen: tuple[int | None, ...]) -> Scalar:
+def _together(place: ReachedScan, chosen: tuple[int | None, ...]) -> Scalar:
     if None in chosen:
         return exp.true()
     theirs = {v.name: f"{v.table}.{v.column}" for v in place.variables.values() if v.occurrence in chosen}

@@ -16,7 +16,7 @@ from functools import reduce
 from sqlglot import exp
 
 from viewkeeper.algebra.expressions import Scalar, columns_of, conjuncts, rename_columns
-from viewkeeper.maintenance.relevance.domains import Kind, constant
+from viewkeeper.maintenance.relevance.domains import ValueKind, constant
 from viewkeeper.maintenance.relevance.evaluable import is_evaluable
 from viewkeeper.maintenance.relevance.formulae import (
     OPPOSITE,
@@ -73,7 +73,9 @@ def _equal_own(parts: Iterable[Scalar], own: frozenset[str], variables: Variable
 def _same_type(left: str, right: str, variables: Variables) -> bool:
     first, second = variables[left], variables[right]
     # 0.0 equals -0.0, and yet a function may tell them apart
-    return first.type == second.type and first.domain is not None and first.domain.kind is not Kind.FLOATING
+    return (
+        first.type == second.type and first.domain is not None and first.domain.kind is not ValueKind.FLOATING
+    )
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ class _Reader:
                 return [TRUE] if bool(inner.this) is holds else []
             case exp.Null():
                 return []
-            case exp.Column() if self._kind(inner) is Kind.BOOLEAN:
+            case exp.Column() if self._kind(inner) is ValueKind.BOOLEAN:
                 return self._comparison(exp.EQ, inner, exp.true() if holds else exp.false())
             case exp.Is(expression=exp.Null()) if isinstance(inner.this.unnest(), exp.Column):
                 name = inner.this.unnest().name
@@ -164,7 +166,7 @@ class _Reader:
     def _is_own(self, expr: Scalar) -> bool:
         return columns_of(expr) <= self.own and is_evaluable(expr, self.variables)
 
-    def _kind(self, expr: Scalar) -> Kind | None:
+    def _kind(self, expr: Scalar) -> ValueKind | None:
         inner = expr.unnest()
         domain = self.variables[inner.name].domain if isinstance(inner, exp.Column) else None
         return domain.kind if domain else None

@@ -54,7 +54,7 @@ from viewkeeper.maintenance.relevance.rows import LARGEST_CONDITION, Forms, attr
 
 
 @dataclass(frozen=True)
-class Reached:
+class ReachedScan:
     """A scan of the changed table, and the condition over its columns and over `variables`."""
 
     scan: Scan
@@ -67,7 +67,7 @@ class Reached:
         return frozenset(bound.source.name for bound in self.scan.bound)
 
 
-def reached(rel: Relation, table: str) -> list[Reached]:
+def reached(rel: Relation, table: str) -> list[ReachedScan]:
     """What a row of `table` must fulfil to matter, for each place where the view reads the table."""
     return list(_Walk(table, Forms(names_in(rel))).down(rel, exp.true()))
 
@@ -77,7 +77,7 @@ class _Walk:
     table: str
     other: Forms
 
-    def down(self, rel: Relation, need: Scalar) -> Iterator[Reached]:
+    def down(self, rel: Relation, need: Scalar) -> Iterator[ReachedScan]:
         if self.table not in base_tables(rel):
             return
         need = need if sum(1 for _ in need.walk()) <= LARGEST_CONDITION else exp.true()
@@ -116,11 +116,11 @@ class _Walk:
             case _:
                 assert_never(rel)
 
-    def _arrived(self, scan: Scan, need: Scalar) -> Reached:
+    def _arrived(self, scan: Scan, need: Scalar) -> ReachedScan:
         own = {b.name: column(b.source.name) for b in scan.bound}
         sources = [(number, bound.source.name) for number, bound in enumerate(scan.bound)]
         attributes = {name: attribute(scan, number, name) for number, name in sources}
-        return Reached(scan, replace_columns(need, own), {**self.other.variables, **attributes})
+        return ReachedScan(scan, replace_columns(need, own), {**self.other.variables, **attributes})
 
     def _join_need(self, join: Join, need: Scalar, mine: Relation, other: Relation) -> Scalar:
         """What one input of a join needs, given what the join's output needs."""
@@ -143,7 +143,7 @@ class _Walk:
 
     def _by_position(
         self, inputs: tuple[Relation, ...], need: Scalar, columns: tuple[str, ...]
-    ) -> Iterator[Reached]:
+    ) -> Iterator[ReachedScan]:
         forms = self.other.by_position(inputs, columns)
         kept = self.other.of_one_kind(forms, columns)
         need = self._only(need, columns, {name: column(name) for name in kept})

@@ -43,8 +43,8 @@ from viewkeeper.algebra.relations import (
     Window,
 )
 from viewkeeper.algebra.walk import nodes
-from viewkeeper.maintenance.relevance.domains import Domain, Kind, compare_exactly, constant, domain_of
-from viewkeeper.maintenance.relevance.formulae import Variable
+from viewkeeper.maintenance.relevance.domains import Domain, ValueKind, compare_exactly, constant, domain_of
+from viewkeeper.maintenance.relevance.formulae import Attribute
 
 LARGEST_CONDITION = 4000
 """Nodes of an expression; a larger condition is given up."""
@@ -54,7 +54,7 @@ MOST_FORMS = 8
 
 
 @dataclass(frozen=True)
-class Rows:
+class PossibleRows:
     """One form: `outputs` of some values of the variables that fulfil `condition`."""
 
     outputs: Mapping[str, Scalar]
@@ -66,16 +66,16 @@ class Forms:
     """Gives each plan its forms, and collects the variables that they speak of."""
 
     taken: set[str]
-    variables: dict[str, Variable] = field(default_factory=dict)
+    variables: dict[str, Attribute] = field(default_factory=dict)
     occurrences: int = 0
 
-    def rows(self, rel: Relation, visible: bool = True) -> list[Rows]:
+    def rows(self, rel: Relation, visible: bool = True) -> list[PossibleRows]:
         """The forms in which the rows of `rel` come; `visible`: each is made of one row of each scan."""
         found = self._rows(rel, visible)
         small = sum(1 for rows in found for part in rows.condition for _ in part.walk()) <= LARGEST_CONDITION
         return found if len(found) <= MOST_FORMS and small else [self._unknown(rel.columns)]
 
-    def _rows(self, rel: Relation, visible: bool) -> list[Rows]:
+    def _rows(self, rel: Relation, visible: bool) -> list[PossibleRows]:
         match rel:
             case Scan():
                 return [self._scanned(rel, visible)]
@@ -98,13 +98,13 @@ class Forms:
             case UnionAll():
                 return self._union(rel.inputs, rel)
             case Values():
-                return [Rows(dict(zip(rel.columns, row))) for row in rel.rows[: MOST_FORMS + 1]]
+                return [PossibleRows(dict(zip(rel.columns, row))) for row in rel.rows[: MOST_FORMS + 1]]
             case Aggregate() | Reference() | Fixpoint():
                 return [self._unknown(rel.columns)]
             case _:
                 assert_never(rel)
 
-    def _joined(self, join: Join, visible: bool) -> list[Rows]:
+    def _joined(self, join: Join, visible: bool) -> list[PossibleRows]:
         is_inner = join.kind is JoinKind.INNER
         left, right = (self.rows(side, visible and is_inner) for side in (join.left, join.right))
         if join.kind is JoinKind.ANTI:
@@ -116,29 +116,29 @@ class Forms:
             pairs += [_beside(nulls(join.left), other) for other in right]
         return pairs
 
-    def _union(self, inputs: tuple[Relation, ...], rel: Relation) -> list[Rows]:
+    def _union(self, inputs: tuple[Relation, ...], rel: Relation) -> list[PossibleRows]:
         """The rows of each input in turn, under the columns of `rel`."""
         forms = self.by_position(inputs, rel.columns)
         known = self.of_one_kind(forms, rel.columns)
         return [
-            self._padded(Rows({name: rows.outputs[name] for name in known}, rows.condition), rel)
+            self._padded(PossibleRows({name: rows.outputs[name] for name in known}, rows.condition), rel)
             for rows in forms
         ]
 
-    def _first(self, left: Relation, right: Relation) -> list[Rows]:
+    def _first(self, left: Relation, right: Relation) -> list[PossibleRows]:
         """The rows of the left input, as far as the right one does not convert them."""
         forms = self.by_position((left, right), left.columns)
         known = {name: column(name) for name in self.of_one_kind(forms, left.columns)}
         return [self._padded(_computed(rows, known), left) for rows in self.rows(left, False)]
 
-    def by_position(self, inputs: tuple[Relation, ...], columns: tuple[str, ...]) -> list[Rows]:
+    def by_position(self, inputs: tuple[Relation, ...], columns: tuple[str, ...]) -> list[PossibleRows]:
         return [
-            Rows(dict(zip(columns, (rows.outputs[name] for name in child.columns))), rows.condition)
+            PossibleRows(dict(zip(columns, (rows.outputs[name] for name in child.columns))), rows.condition)
             for child in inputs
             for rows in self.rows(child, False)
         ]
 
-    def of_one_kind(self, forms: list[Rows], columns: tuple[str, ...]) -> list[str]:
+    def of_one_kind(self, forms: list[PossibleRows], columns: tuple[str, ...]) -> list[str]:
         """The columns of a union that no input's values are converted for."""
         return [name for name in columns if _is_of_one_kind([self._domain(r.outputs[name]) for r in forms])]
 
@@ -151,30 +151,30 @@ class Forms:
             case exp.Null():
                 return True
             case exp.Literal() if inner.is_string:
-                return Domain(Kind.STRING)
+                return Domain(ValueKind.STRING)
             case _:
-                number = constant(inner, Kind.EXACT)
-                return Domain(Kind.EXACT, 10) if number and abs(number.value) < 2**31 else False
+                number = constant(inner, ValueKind.EXACT)
+                return Domain(ValueKind.EXACT, 10) if number and abs(number.value) < 2**31 else False
 
-    def _scanned(self, scan: Scan, visible: bool) -> Rows:
+    def _scanned(self, scan: Scan, visible: bool) -> PossibleRows:
         self.occurrences += 1
         outputs: dict[str, Scalar] = {}
         for number, bound in enumerate(scan.bound):
             name = self._fresh(f"{scan.table}.{bound.source.name}")
             self.variables[name] = attribute(scan, number, name, self.occurrences if visible else 0)
             outputs[bound.name] = column(name)
-        return Rows(outputs)
+        return PossibleRows(outputs)
 
-    def _padded(self, rows: Rows, rel: Relation) -> Rows:
+    def _padded(self, rows: PossibleRows, rel: Relation) -> PossibleRows:
         missing = {name: self.anything(name) for name in rel.columns if name not in rows.outputs}
-        return Rows({**rows.outputs, **missing}, rows.condition)
+        return PossibleRows({**rows.outputs, **missing}, rows.condition)
 
-    def _unknown(self, columns: Iterable[str]) -> Rows:
-        return Rows({name: self.anything(name) for name in columns})
+    def _unknown(self, columns: Iterable[str]) -> PossibleRows:
+        return PossibleRows({name: self.anything(name) for name in columns})
 
     def anything(self, wish: str) -> exp.Column:
         name = self._fresh(f"any {wish}")
-        self.variables[name] = Variable(name)
+        self.variables[name] = Attribute(name)
         return column(name)
 
     def _fresh(self, wish: str) -> str:
@@ -189,32 +189,32 @@ def names_in(rel: Relation) -> set[str]:
     return stored | {name for node in nodes(rel) for name in node.columns}
 
 
-def attribute(scan: Scan, number: int, name: str, occurrence: int = 0) -> Variable:
+def attribute(scan: Scan, number: int, name: str, occurrence: int = 0) -> Attribute:
     source = scan.bound[number].source
     domain = domain_of(source.type)
-    return Variable(name, domain, source.type, scan.table, source.name, occurrence, source.nullable)
+    return Attribute(name, domain, source.type, scan.table, source.name, occurrence, source.nullable)
 
 
-def _where(rows: Rows, condition: Scalar) -> Rows:
+def _where(rows: PossibleRows, condition: Scalar) -> PossibleRows:
     parts = conjuncts(replace_columns(condition, rows.outputs))
-    return Rows(rows.outputs, (*rows.condition, *parts))
+    return PossibleRows(rows.outputs, (*rows.condition, *parts))
 
 
-def _computed(rows: Rows, made: Mapping[str, Scalar]) -> Rows:
+def _computed(rows: PossibleRows, made: Mapping[str, Scalar]) -> PossibleRows:
     outputs = {name: replace_columns(expr, rows.outputs) for name, expr in made.items()}
-    return Rows(outputs, rows.condition)
+    return PossibleRows(outputs, rows.condition)
 
 
-def _beside(left: Rows, right: Rows) -> Rows:
-    return Rows({**left.outputs, **right.outputs}, (*left.condition, *right.condition))
+def _beside(left: PossibleRows, right: PossibleRows) -> PossibleRows:
+    return PossibleRows({**left.outputs, **right.outputs}, (*left.condition, *right.condition))
 
 
-def nulls(rel: Relation) -> Rows:
-    return Rows({name: exp.null() for name in rel.columns})
+def nulls(rel: Relation) -> PossibleRows:
+    return PossibleRows({name: exp.null() for name in rel.columns})
 
 
 def _is_of_one_kind(domains: list[Domain | bool]) -> bool:
     known = [domain for domain in domains if isinstance(domain, Domain)]
     if False in domains or len({domain.kind for domain in known}) > 1:
         return False
-    return not known or known[0].kind is not Kind.EXACT or compare_exactly(*known)
+    return not known or known[0].kind is not ValueKind.EXACT or compare_exactly(*known)

@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import assert_never
 
 from viewkeeper.algebra.expressions import columns_of
-from viewkeeper.maintenance.relevance.domains import Constant
+from viewkeeper.maintenance.relevance.domains import ConstantNode
 from viewkeeper.maintenance.relevance.formulae import (
     AtMost,
     Conjunction,
@@ -68,7 +68,7 @@ class Split:
 
     def _through_graph(self) -> Iterator[AtMost]:
         """A test for each path from a value of the tuple, over the graph, to another or to a constant."""
-        constants = [node for node in self.graph.nodes if isinstance(node, Constant)]
+        constants = [node for node in self.graph.nodes if isinstance(node, ConstantNode)]
         arriving = [e for e in self.non_evaluable if self._enters(e)]
         leaving = [e for e in self.non_evaluable if not self._enters(e)]
         for first in arriving:

@@ -16,13 +16,13 @@ from sqlglot import exp
 from viewkeeper.algebra.build import union_all
 from viewkeeper.algebra.expressions import Scalar, conjunction, function, literal, same_or_both_null
 from viewkeeper.algebra.relations import Reference, Relation
-from viewkeeper.delta.parts import Kind
-from viewkeeper.maintenance.lattice.cube_view import CubeView, Refusal
+from viewkeeper.delta.parts import PartKind
+from viewkeeper.maintenance.lattice.cube_view import CubeView
 from viewkeeper.maintenance.lattice.derives import Edge, derives
 from viewkeeper.maintenance.lattice.edge import edge_delta
 from viewkeeper.maintenance.lattice.parents import Propagation
 from viewkeeper.maintenance.summary_delta.prepare import (
-    Batch,
+    BatchFacts,
     aggregated,
     prepare_deletions,
     prepare_insertions,
@@ -35,6 +35,7 @@ from viewkeeper.maintenance.summary_delta.state import (
     state_columns,
     stored_columns,
 )
+from viewkeeper.report import Reason
 from viewkeeper.sql.render import SPARK, render
 from viewkeeper.sql.select_parts import identifier
 
@@ -50,7 +51,7 @@ class NamedPlan:
         return f"CREATE VIEW {identifier(self.name).sql(dialect)} AS\n{render(self.relation, dialect)}"
 
 
-def propagate_plans(view: CubeView, changes: Batch) -> tuple[NamedPlan, ...]:
+def propagate_plans(view: CubeView, changes: BatchFacts) -> tuple[NamedPlan, ...]:
     """Figure 6 and section 4.1.2: prepare-insertions, prepare-deletions, prepare-changes, summary-delta."""
     columns = delta_columns(view, changes.may_delete)
     sides = [NamedPlan(f"pi_{view.name}", prepare_insertions(view, changes))]
@@ -61,10 +62,10 @@ def propagate_plans(view: CubeView, changes: Batch) -> tuple[NamedPlan, ...]:
     return (*sides, NamedPlan(f"pc_{view.name}", both), NamedPlan(f"sd_{view.name}", summary))
 
 
-def preaggregation_plans(view: CubeView, first: CubeView, changes: Batch) -> tuple[NamedPlan, ...]:
+def preaggregation_plans(view: CubeView, first: CubeView, changes: BatchFacts) -> tuple[NamedPlan, ...]:
     """Figure 7: prepare-changes aggregates first, the summary-delta joins the dimensions."""
     edge = derives(view, first)
-    assert not isinstance(edge, Refusal), edge.sentence
+    assert not isinstance(edge, Reason), edge.sentence
     before = Reference(first.name, delta_columns(first, changes.may_delete))
     return (
         NamedPlan(first.name, summary_delta(first, changes)),
@@ -72,7 +73,9 @@ def preaggregation_plans(view: CubeView, first: CubeView, changes: Batch) -> tup
     )
 
 
-def figures(view: CubeView, changes: Batch, edge: Edge | None = None, first: CubeView | None = None) -> str:
+def figures(
+    view: CubeView, changes: BatchFacts, edge: Edge | None = None, first: CubeView | None = None
+) -> str:
     """How the paper writes the maintenance of a view: its summary-delta from the changes, along an edge of
     the lattice, or by way of a first aggregation; and the refresh."""
     if edge is not None:
@@ -125,7 +128,7 @@ def _updated(state: StateColumn) -> Scalar:
     """t ⊕ d for one column."""
     stored, delta = _of("t", state.name), _of("d", state.name)
     if state.is_extreme:
-        return function("least" if state.kind is Kind.MIN else "greatest", stored, delta)
+        return function("least" if state.kind is PartKind.MIN else "greatest", stored, delta)
     return exp.Add(this=stored, expression=delta)
 
 

@@ -17,10 +17,11 @@ from dataclasses import replace
 from viewkeeper.algebra.build import fresh
 from viewkeeper.algebra.expressions import Named, Scalar, column, columns_of
 from viewkeeper.algebra.relations import Relation
-from viewkeeper.maintenance.lattice.cube_view import CubeView, Dimension, Refusal, short
+from viewkeeper.maintenance.lattice.cube_view import CubeView, Dimension, short
 from viewkeeper.maintenance.lattice.derives import derives
 from viewkeeper.maintenance.lattice.edge import edge_delta
-from viewkeeper.maintenance.summary_delta.prepare import Batch, summary_delta
+from viewkeeper.maintenance.summary_delta.prepare import BatchFacts, summary_delta
+from viewkeeper.report import Reason
 
 JOIN_SHARE = 1.0
 """What joining a row with one dimension costs, beside reading and hashing it once."""
@@ -29,7 +30,7 @@ WORTH = 1_000_000
 """Rows that must be saved: one more aggregation costs something itself."""
 
 
-def preaggregated(view: CubeView, changes: Batch) -> CubeView | None:
+def preaggregated(view: CubeView, changes: BatchFacts) -> CubeView | None:
     """The cube view to aggregate first; none where no join can wait."""
     delayed = delayed_dimensions(view, changes)
     if not delayed:
@@ -44,7 +45,7 @@ def preaggregated(view: CubeView, changes: Batch) -> CubeView | None:
     )
 
 
-def delayed_dimensions(view: CubeView, changes: Batch) -> tuple[Dimension, ...]:
+def delayed_dimensions(view: CubeView, changes: BatchFacts) -> tuple[Dimension, ...]:
     """Dimensions that did not change, that no aggregate uses, and that nothing early hangs on."""
     used = {name for measure in view.all_measures for name in columns_of(measure.expr)}
     late: list[Dimension] = []
@@ -75,10 +76,10 @@ def _named(exprs: Iterable[Scalar]) -> Iterable[Named]:
         yield Named(name, expr)
 
 
-def preaggregated_delta(view: CubeView, first: CubeView, changes: Batch) -> Relation:
+def preaggregated_delta(view: CubeView, first: CubeView, changes: BatchFacts) -> Relation:
     """The summary-delta by way of the first aggregation; equal to `summary_delta`."""
     edge = derives(view, first)
-    assert not isinstance(edge, Refusal), edge.sentence
+    assert not isinstance(edge, Reason), edge.sentence
     return edge_delta(edge, summary_delta(first, changes), changes)
 
 

@@ -29,7 +29,7 @@ from viewkeeper.algebra.expressions import Named, Scalar, column, literal, same
 from viewkeeper.algebra.relations import Aggregate, Consolidate, JoinKind, Reference, Relation, Scan, State
 from viewkeeper.algebra.schema import COUNT
 from viewkeeper.algebra.walk import rewrite
-from viewkeeper.delta.parts import Kind
+from viewkeeper.delta.parts import PartKind
 from viewkeeper.delta.rules import delta
 from viewkeeper.maintenance.lattice.cube_view import CubeView, source
 from viewkeeper.maintenance.summary_delta.state import ROWS, StateColumn, extremes, state_columns
@@ -41,7 +41,7 @@ SIGN: Scalar = column(COUNT)
 
 
 @dataclass(frozen=True)
-class Batch:
+class BatchFacts:
     """What is known of a batch of changes before looking at its rows."""
 
     changed: frozenset[str]
@@ -52,31 +52,31 @@ class Batch:
         return not self.insert_only
 
 
-def batch(*changed: str, insert_only: bool = False) -> Batch:
-    return Batch(frozenset(changed), insert_only)
+def batch(*changed: str, insert_only: bool = False) -> BatchFacts:
+    return BatchFacts(frozenset(changed), insert_only)
 
 
-def prepare_changes(view: CubeView, changes: Batch) -> Relation:
+def prepare_changes(view: CubeView, changes: BatchFacts) -> Relation:
     """Each change of what the view aggregates, as a change of each state column."""
     return _prepared(view, changes, exp.true())
 
 
-def prepare_insertions(view: CubeView, changes: Batch) -> Relation:
+def prepare_insertions(view: CubeView, changes: BatchFacts) -> Relation:
     """The insertions alone; deletions come with `prepare_deletions`, and both are `prepare_changes`."""
     return _prepared(view, changes, exp.GT(this=column(COUNT), expression=literal(0)))
 
 
-def prepare_deletions(view: CubeView, changes: Batch) -> Relation:
+def prepare_deletions(view: CubeView, changes: BatchFacts) -> Relation:
     return _prepared(view, changes, exp.LT(this=column(COUNT), expression=literal(0)))
 
 
-def prepare_both(view: CubeView, changes: Batch) -> Relation:
+def prepare_both(view: CubeView, changes: BatchFacts) -> Relation:
     """Figure 6: prepare-changes as the union of prepare-insertions and prepare-deletions."""
     sides = (prepare_insertions(view, changes), prepare_deletions(view, changes))
     return union_all(sides, sides[0].columns)
 
 
-def _prepared(view: CubeView, changes: Batch, side: Scalar) -> Relation:
+def _prepared(view: CubeView, changes: BatchFacts, side: Scalar) -> Relation:
     signed = source_delta(view, changes)
     outputs = (*view.all_keys, *aggregate_sources(view, changes.may_delete))
     if is_empty(signed):
@@ -84,7 +84,7 @@ def _prepared(view: CubeView, changes: Batch, side: Scalar) -> Relation:
     return projected(filtered(weighted(signed), side), outputs)
 
 
-def source_delta(view: CubeView, changes: Batch) -> Relation:
+def source_delta(view: CubeView, changes: BatchFacts) -> Relation:
     """The delta of FROM and WHERE.
 
     Changes of a dimension are taken net of the columns that the view does not use, so that they often
@@ -112,16 +112,16 @@ def aggregate_sources(view: CubeView, may_delete: bool, count: Scalar = SIGN) ->
 
 def _aggregate_source(state: StateColumn, may_delete: bool, count: Scalar) -> Scalar:
     match state.kind:
-        case Kind.ROWS:
+        case PartKind.ROWS:
             return count
-        case Kind.COUNT:
+        case PartKind.COUNT:
             return when_not_null(argument_of(state), count)
-        case Kind.SUM | Kind.TOTAL:
+        case PartKind.SUM | PartKind.TOTAL:
             return times(argument_of(state), count)
-        case Kind.MIN | Kind.MAX:
+        case PartKind.MIN | PartKind.MAX:
             value = argument_of(state)
             return where_sign(exp.GT, count, value) if may_delete else value.copy()
-        case Kind.MEAN | Kind.SPREAD | Kind.PEAK | Kind.COMOMENT:
+        case PartKind.MEAN | PartKind.SPREAD | PartKind.PEAK | PartKind.COMOMENT:
             raise AssertionError("cube views have no moments: they do not add up")
         case _:
             assert_never(state.kind)
@@ -152,7 +152,7 @@ def atom(expr: Scalar) -> Scalar:
     return expr.copy() if isinstance(expr, (exp.Column, exp.Literal, exp.Func)) else exp.paren(expr)
 
 
-def summary_delta(view: CubeView, changes: Batch) -> Relation:
+def summary_delta(view: CubeView, changes: BatchFacts) -> Relation:
     """Section 4.1.2: prepare-changes, grouped as the view groups, sums and extremes of the sources.
 
     Its columns are the view's keys, its state columns, and `__lost_…` beside every extreme where the

@@ -42,9 +42,9 @@ from viewkeeper.algebra.expressions import (
     same,
 )
 from viewkeeper.algebra.relations import Aggregate, Join, JoinKind, Relation
-from viewkeeper.delta.parts import Kind
+from viewkeeper.delta.parts import PartKind
 from viewkeeper.maintenance.lattice.cube_view import CubeView
-from viewkeeper.maintenance.summary_delta.prepare import Batch, groups_state
+from viewkeeper.maintenance.summary_delta.prepare import BatchFacts, groups_state
 from viewkeeper.maintenance.summary_delta.state import (
     StateColumn,
     counter,
@@ -59,7 +59,7 @@ _OLD = "__t"
 
 
 @dataclass(frozen=True)
-class Refresh:
+class RefreshLayers:
     """What refresh appends: a merging layer, and perhaps one that overrides whole groups.
 
     `threatened` is the part of the summary-delta whose extremes were lost, beside the stored groups;
@@ -76,13 +76,13 @@ class Refresh:
 def refresh(
     view: CubeView,
     summary_delta: Relation,
-    changes: Batch,
+    changes: BatchFacts,
     stored: Relation,
     new_state: Callable[[Relation], Relation] | None = None,
     *,
     weakly_minimal: bool = False,
     known_new: bool = False,
-) -> Refresh:
+) -> RefreshLayers:
     """Figure 8 for layered storage.
 
     `stored` is the summary's merged state before the changes. `new_state` gives the state after them of the
@@ -91,7 +91,7 @@ def refresh(
     layer = restricted_to(summary_delta, stored_columns(view))
     fragile = (*extremes(view), *floating_sums(view))
     if changes.insert_only or not fragile:
-        return Refresh(layer, known_new=known_new and changes.insert_only)
+        return RefreshLayers(layer, known_new=known_new and changes.insert_only)
     suspects = filtered(summary_delta, or_(*(_suspect(state) for state in fragile)))
     beside = _beside_stored(view, suspects, stored)
     threatened = filtered(beside, or_(*(_threatened(state, weakly_minimal) for state in fragile)))
@@ -101,7 +101,7 @@ def refresh(
     anew = groups_state(view, recomputed) if new_state is None else new_state(recomputed)
     override = union_all((restricted_to(anew, stored_columns(view)), settled), stored_columns(view))
     rest = _without(view, layer, restricted_to(threatened, view.key_names))
-    return Refresh(rest, threatened, recomputed, override)
+    return RefreshLayers(rest, threatened, recomputed, override)
 
 
 def _beside_stored(view: CubeView, summary_delta: Relation, stored: Relation) -> Relation:
@@ -139,12 +139,12 @@ def _threatened(extreme: StateColumn, weakly_minimal: bool) -> Scalar:
 def _nearer(extreme: StateColumn, stored: Scalar, gained: Scalar) -> Scalar:
     """The extreme of two values; the other one where one is NULL."""
     either = (function("coalesce", stored, gained), function("coalesce", gained, stored))
-    return function("least" if extreme.kind is Kind.MIN else "greatest", *either)
+    return function("least" if extreme.kind is PartKind.MIN else "greatest", *either)
 
 
 def _reaches(extreme: StateColumn, value: Scalar, bound: Scalar) -> Scalar:
     """`value` is at or beyond `bound`; false where either is NULL."""
-    comparison = exp.LTE if extreme.kind is Kind.MIN else exp.GTE
+    comparison = exp.LTE if extreme.kind is PartKind.MIN else exp.GTE
     return function("coalesce", comparison(this=value.copy(), expression=bound.copy()), exp.false())
 
 
@@ -169,7 +169,7 @@ def _settled(view: CubeView, threatened: Relation) -> Relation:
 
 def _settled_value(view: CubeView, state: StateColumn) -> Scalar:
     some = exp.GT(this=_sum(counter(view, state.argument)), expression=literal(0))
-    if state.kind is Kind.SUM:
+    if state.kind is PartKind.SUM:
         return exp.Case(ifs=[exp.If(this=some, true=_sum(state).unnest())], default=literal(0))
     if not state.is_extreme:
         return _sum(state).unnest()
@@ -200,7 +200,7 @@ def overridden(view: CubeView, stored: Relation, override: Relation) -> Relation
     return union_all((kept, override), stored_columns(view))
 
 
-def is_weakly_minimal(view: CubeView, changes: Batch) -> bool:
+def is_weakly_minimal(view: CubeView, changes: BatchFacts) -> bool:
     """Whether the deletions of a directly computed summary-delta were all there (section 4.3).
 
     True where one relation of the FROM clause changed; the terms of several may delete what another
@@ -228,7 +228,7 @@ def _apart(stored: tuple[Any, Any], new: tuple[Any, Any]) -> bool:
 
 
 __all__ = [
-    "Refresh",
+    "RefreshLayers",
     "is_weakly_minimal",
     "keys_known_new",
     "merged",

@@ -30,7 +30,7 @@ from viewkeeper.algebra.expressions import (
     replace_columns,
 )
 from viewkeeper.algebra.relations import Aggregate, Relation
-from viewkeeper.delta.parts import Kind, Part
+from viewkeeper.delta.parts import Part, PartKind
 from viewkeeper.maintenance.lattice.cube_view import CubeView, column_of, is_never_null
 from viewkeeper.maintenance.lattice.measures import decomposed
 
@@ -42,7 +42,7 @@ ROWS = "__rows"
 class StateColumn:
     """One stored column of a summary table that is not a key."""
 
-    kind: Kind
+    kind: PartKind
     argument: Scalar | None = None
 
     @property
@@ -61,7 +61,7 @@ class StateColumn:
 
     @property
     def is_extreme(self) -> bool:
-        return self.kind in (Kind.MIN, Kind.MAX)
+        return self.kind in (PartKind.MIN, PartKind.MAX)
 
     def total(self, expr: Scalar) -> Scalar:
         """The aggregate that merges this column's values over rows."""
@@ -70,7 +70,7 @@ class StateColumn:
         return function("coalesce", function("sum", expr), literal(0))
 
 
-STAR = StateColumn(Kind.ROWS)
+STAR = StateColumn(PartKind.ROWS)
 
 
 def slug(expr: Scalar) -> str:
@@ -94,7 +94,7 @@ def state_columns(view: CubeView) -> tuple[StateColumn, ...]:
 
 
 def of_part(view: CubeView, part: Part) -> StateColumn:
-    counts = part.kind in (Kind.ROWS, Kind.COUNT)
+    counts = part.kind in (PartKind.ROWS, PartKind.COUNT)
     return counter(view, part.argument) if counts else StateColumn(part.kind, _bare(part.argument))
 
 
@@ -102,7 +102,7 @@ def counter(view: CubeView, argument: Scalar | None) -> StateColumn:
     """The column that counts the values of an expression that are not NULL."""
     if argument is None or is_never_null(view, argument.unnest()):
         return STAR
-    return StateColumn(Kind.COUNT, _bare(argument))
+    return StateColumn(PartKind.COUNT, _bare(argument))
 
 
 def _bare(argument: Scalar | None) -> Scalar | None:
@@ -116,7 +116,7 @@ def extremes(view: CubeView) -> tuple[StateColumn, ...]:
 
 def floating_sums(view: CubeView) -> tuple[StateColumn, ...]:
     """Sums in floating point: a NaN or an infinity in them cannot be taken back."""
-    return tuple(s for s in state_columns(view) if s.kind is Kind.SUM and _is_floating(view, s.argument))
+    return tuple(s for s in state_columns(view) if s.kind is PartKind.SUM and _is_floating(view, s.argument))
 
 
 def _is_floating(view: CubeView, argument: Scalar | None) -> bool:

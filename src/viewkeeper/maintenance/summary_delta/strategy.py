@@ -25,7 +25,7 @@ from viewkeeper.maintenance.counting import (
     stratum_delta,
 )
 from viewkeeper.maintenance.lattice.build import lattice
-from viewkeeper.maintenance.lattice.cube_view import CubeView, Refusal, source
+from viewkeeper.maintenance.lattice.cube_view import CubeView, source
 from viewkeeper.maintenance.lattice.derives import Edge, derives
 from viewkeeper.maintenance.lattice.summary import (
     GroupingSets,
@@ -37,7 +37,7 @@ from viewkeeper.maintenance.lattice.summary import (
 from viewkeeper.maintenance.steps import Compute, Script
 from viewkeeper.maintenance.strategy import Batch, ByDeltaRules, View
 from viewkeeper.maintenance.summary_delta.preaggregate import pays, preaggregated
-from viewkeeper.maintenance.summary_delta.prepare import Batch as Changes
+from viewkeeper.maintenance.summary_delta.prepare import BatchFacts as Changes
 from viewkeeper.report import Reason
 
 NOT_A_CUBE = "not-a-cube-view"
@@ -50,7 +50,7 @@ class SummaryDelta(ByDeltaRules):
 
     def refuse(self, view: View, batch: Batch) -> Reason | None:
         if not isinstance(view.summary, (Summary, GroupingSets)):
-            why = view.summary.sentence if isinstance(view.summary, Refusal) else "its SQL has no plan"
+            why = view.summary.sentence if isinstance(view.summary, Reason) else "its SQL has no plan"
             return Reason(NOT_A_CUBE, f"The view is no generalized cube view: {why}.")
         if view.before is not None:
             return redefined(view) or Reason(NOT_A_CUBE, "The view's definition has changed.")

@@ -24,11 +24,11 @@ from viewkeeper.maintenance.id_diffs.diffs import (
     truly_changed,
 )
 from viewkeeper.maintenance.id_diffs.ids import Subview
-from viewkeeper.maintenance.id_diffs.rules.change import Change, deleted, in_order, inserted
+from viewkeeper.maintenance.id_diffs.rules.change import Propagated, deleted, in_order, inserted
 from viewkeeper.maintenance.id_diffs.rules.touched import Fate
 
 
-def whole_groups(view: Subview, diff: Diff) -> Change | None:
+def whole_groups(view: Subview, diff: Diff) -> Propagated | None:
     """Table 7, first rule: a deletion by columns that are grouping columns, if `diff` is one."""
     plan = _aggregate(view)
     group_of = {key.expr.name: key.name for key in plan.keys if key.is_column}
@@ -36,7 +36,7 @@ def whole_groups(view: Subview, diff: Diff) -> Change | None:
     if diff.schema.kind is not DiffKind.DELETE or not ids or not set(ids) <= set(group_of):
         return None
     schema = delete_schema(view.name, tuple(group_of[name] for name in ids))
-    return Change(schema, projected(diff.rows, (Named(group_of[name], column(name)) for name in ids)))
+    return Propagated(schema, projected(diff.rows, (Named(group_of[name], column(name)) for name in ids)))
 
 
 def touched_groups(view: Subview, changes: Relation) -> Relation:
@@ -56,7 +56,7 @@ def computed_again(view: Subview, groups: Relation) -> Relation:
     return Aggregate(found, tuple(Named(k.name, column(names[k.name])) for k in plan.keys), plan.aggregates)
 
 
-def recomputation(view: Subview, groups: Relation, now: Relation, fate: Fate) -> Iterator[Change]:
+def recomputation(view: Subview, groups: Relation, now: Relation, fate: Fate) -> Iterator[Propagated]:
     names = view.attributes
     old = renamed(view.at(State.OLD), {name: pre(name) for name in view.columns})
     on = null_safe_match((key, pre(key)) for key in view.ids)
@@ -66,7 +66,7 @@ def recomputation(view: Subview, groups: Relation, now: Relation, fate: Fate) ->
         yield inserted(view, Join(now, old, JoinKind.ANTI, on))
     schema = DiffSchema(DiffKind.UPDATE, view.name, view.ids, names, names, fate.updated)
     both = Join(now, old, JoinKind.INNER, on)
-    yield Change(schema, truly_changed(in_order(both, schema), schema, fate.updated))
+    yield Propagated(schema, truly_changed(in_order(both, schema), schema, fate.updated))
 
 
 def _aggregate(view: Subview) -> Aggregate:

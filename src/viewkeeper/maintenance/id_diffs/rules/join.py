@@ -33,11 +33,11 @@ from viewkeeper.maintenance.id_diffs.diffs import (
     was_known,
 )
 from viewkeeper.maintenance.id_diffs.ids import Subview, columns_compared, same_type
-from viewkeeper.maintenance.id_diffs.rules.change import Change, deleted, in_order, inserted, passed
+from viewkeeper.maintenance.id_diffs.rules.change import Propagated, deleted, in_order, inserted, passed
 from viewkeeper.maintenance.id_diffs.rules.selection import staying
 
 
-def join(view: Subview, diff: Diff, side: int) -> Iterator[Change]:
+def join(view: Subview, diff: Diff, side: int) -> Iterator[Propagated]:
     """`side` is 0 for a diff of the left input and 1 for one of the right input."""
     schema, on = diff.schema, condition(view)
     match schema.kind:
@@ -58,7 +58,7 @@ def condition(view: Subview) -> Scalar:
     return view.plan.on
 
 
-def _new_pairs(view: Subview, diff: Diff, side: int, touched: frozenset[str]) -> Change:
+def _new_pairs(view: Subview, diff: Diff, side: int, touched: frozenset[str]) -> Propagated:
     schema, on = diff.schema, condition(view)
     rows = filtered(truly_changed(diff.rows, schema, sorted(touched)), is_known(on, schema))
     return inserted(view, _pairs_now(view, rows, schema, side))
@@ -70,7 +70,7 @@ def _pairs_now(view: Subview, rows: Relation, schema: DiffSchema, side: int) -> 
     return Join(mine, view.inputs[1 - side].at(State.NEW), JoinKind.INNER, condition(view))
 
 
-def _lost_pairs(view: Subview, diff: Diff, side: int, touched: frozenset[str]) -> Change:
+def _lost_pairs(view: Subview, diff: Diff, side: int, touched: frozenset[str]) -> Propagated:
     schema = diff.schema
     rows = truly_changed(diff.rows, schema, sorted(touched))
     compared = columns_of(condition(view)) & set(view.inputs[side].columns)
@@ -110,7 +110,9 @@ def _ids_compared(view: Subview, schema: DiffSchema, side: int, touched: frozens
     return found if len(set(names)) == len(names) else {}
 
 
-def _named_by_old_values(view: Subview, rows: Relation, schema: DiffSchema, ids: dict[str, str]) -> Change:
+def _named_by_old_values(
+    view: Subview, rows: Relation, schema: DiffSchema, ids: dict[str, str]
+) -> Propagated:
     """Case (a): the partners before the change had the old values as IDs."""
     rows = filtered(rows, changed(ids, exact=False))
     named = {view.merged.get(name, name): column(name) for name in schema.ids}
@@ -118,10 +120,10 @@ def _named_by_old_values(view: Subview, rows: Relation, schema: DiffSchema, ids:
         named[view.merged.get(theirs, theirs)] = column(pre(mine))
     gone = delete_schema(view.name, tuple(named), schema.pre)
     kept = (Named(pre(name), column(pre(name))) for name in schema.pre)
-    return Change(gone, projected(rows, (*(Named(n, e) for n, e in named.items()), *kept)))
+    return Propagated(gone, projected(rows, (*(Named(n, e) for n, e in named.items()), *kept)))
 
 
-def _no_longer_matching(view: Subview, rows: Relation, schema: DiffSchema, side: int) -> Change:
+def _no_longer_matching(view: Subview, rows: Relation, schema: DiffSchema, side: int) -> Propagated:
     """Case (b): partners by the old values in R^pre, less partners by the new ones in R^post."""
     on, other = condition(view), view.inputs[1 - side]
     old_names = {name: pre(name) for name in schema.pre}
@@ -130,7 +132,7 @@ def _no_longer_matching(view: Subview, rows: Relation, schema: DiffSchema, side:
     before = Join(rows, other.at(State.OLD), JoinKind.INNER, rename_columns(on, old_names))
     now = Join(rows, other.at(State.NEW), JoinKind.INNER, on)
     lost = named_by(_only(before, ids), _only(now, ids), gone.ids, JoinKind.ANTI)
-    return Change(gone, in_order(lost, gone))
+    return Propagated(gone, in_order(lost, gone))
 
 
 def _pair_ids(view: Subview, mine: tuple[str, ...], theirs: tuple[str, ...]) -> dict[str, str]:

@@ -18,10 +18,10 @@ from viewkeeper.algebra.merge.spec import DiffKind
 from viewkeeper.algebra.relations import Join, JoinKind, Project, Relation, State
 from viewkeeper.maintenance.id_diffs.diffs import Diff, DiffSchema, before, pre, truly_changed
 from viewkeeper.maintenance.id_diffs.ids import Subview, columns_of_projection
-from viewkeeper.maintenance.id_diffs.rules.change import Change, inserted
+from viewkeeper.maintenance.id_diffs.rules.change import Propagated, inserted
 
 
-def projection(view: Subview, diff: Diff) -> Iterator[Change]:
+def projection(view: Subview, diff: Diff) -> Iterator[Propagated]:
     assert isinstance(view.plan, Project)
     match diff.schema.kind:
         case DiffKind.INSERT:
@@ -48,13 +48,13 @@ def _before(view: Subview, schema: DiffSchema) -> list[Named]:
     return [Named(output.name, before(output.expr, schema)) for output in known]
 
 
-def _deletion(view: Subview, diff: Diff) -> Change:
+def _deletion(view: Subview, diff: Diff) -> Propagated:
     ids, old = _ids(view, diff.schema), _before(view, diff.schema)
     schema = DiffSchema(DiffKind.DELETE, view.name, _names(ids), _names(old))
-    return Change(schema, projected(diff.rows, (*ids, *_as_pre(old))))
+    return Propagated(schema, projected(diff.rows, (*ids, *_as_pre(old))))
 
 
-def _updates(view: Subview, diff: Diff) -> Iterator[Change]:
+def _updates(view: Subview, diff: Diff) -> Iterator[Propagated]:
     schema = diff.schema
     touched = [o for o in _attributes(view) if columns_of(o.expr) & set(schema.updated)]
     told = [output for output in touched if columns_of(output.expr) <= schema.known_after]
@@ -64,16 +64,16 @@ def _updates(view: Subview, diff: Diff) -> Iterator[Change]:
         yield _from_the_input(view, diff, tuple(o.name for o in touched if o not in told))
 
 
-def _from_the_diff(view: Subview, diff: Diff, updated: tuple[str, ...]) -> Change:
+def _from_the_diff(view: Subview, diff: Diff, updated: tuple[str, ...]) -> Propagated:
     schema = diff.schema
     ids, old = _ids(view, schema), _before(view, schema)
     new = [o for o in _attributes(view) if columns_of(o.expr) <= schema.known_after]
     out = DiffSchema(DiffKind.UPDATE, view.name, _names(ids), _names(old), _names(new), updated)
     rows = projected(diff.rows, (*ids, *_as_pre(old), *new))
-    return Change(out, truly_changed(rows, out, updated))
+    return Propagated(out, truly_changed(rows, out, updated))
 
 
-def _from_the_input(view: Subview, diff: Diff, updated: tuple[str, ...]) -> Change:
+def _from_the_input(view: Subview, diff: Diff, updated: tuple[str, ...]) -> Propagated:
     """Some function needs values that the diff does not know: they are asked of the input."""
     schema = diff.schema
     old, names = _before(view, schema), columns_of_projection(view)
@@ -82,7 +82,7 @@ def _from_the_input(view: Subview, diff: Diff, updated: tuple[str, ...]) -> Chan
     new = _attributes(view)
     out = DiffSchema(DiffKind.UPDATE, view.name, _names(ids), _names(old), _names(new), updated)
     rows = projected(both, (*ids, *_as_pre(old), *new))
-    return Change(out, truly_changed(rows, out, updated))
+    return Propagated(out, truly_changed(rows, out, updated))
 
 
 def _beside_the_diff(rel: Relation, rows: Relation, schema: DiffSchema) -> Relation:

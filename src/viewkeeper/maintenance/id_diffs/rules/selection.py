@@ -29,10 +29,10 @@ from viewkeeper.maintenance.id_diffs.diffs import (
     was_known,
 )
 from viewkeeper.maintenance.id_diffs.ids import Subview
-from viewkeeper.maintenance.id_diffs.rules.change import Change, deleted, in_order, inserted, passed
+from viewkeeper.maintenance.id_diffs.rules.change import Propagated, deleted, in_order, inserted, passed
 
 
-def selection(view: Subview, diff: Diff) -> Iterator[Change]:
+def selection(view: Subview, diff: Diff) -> Iterator[Propagated]:
     assert isinstance(view.plan, Filter)
     condition, schema = view.plan.condition, diff.schema
     match schema.kind:
@@ -52,18 +52,18 @@ def staying(rows: Relation, condition: Scalar, schema: DiffSchema) -> Relation:
     return filtered(filtered(rows, was_known(condition, schema)), is_known(condition, schema))
 
 
-def _entering(view: Subview, diff: Diff, condition: Scalar) -> Change:
+def _entering(view: Subview, diff: Diff, condition: Scalar) -> Propagated:
     schema, rows = diff.schema, filtered(diff.rows, is_known(condition, diff.schema))
     if columns_of(condition) <= schema.known_before:
         rows = filtered(rows, fails(before(condition, schema)))
     return inserted(view, filtered(named_by(view.inputs[0].at(State.NEW), rows, schema.ids), condition))
 
 
-def _leaving(view: Subview, diff: Diff, condition: Scalar) -> Change:
+def _leaving(view: Subview, diff: Diff, condition: Scalar) -> Propagated:
     schema = diff.schema
     rows = filtered(diff.rows, was_known(condition, schema))
     if columns_of(condition) <= schema.known_after:
         gone = delete_schema(view.name, schema.ids, schema.pre)
-        return Change(gone, in_order(filtered(rows, fails(condition)), gone))
+        return Propagated(gone, in_order(filtered(rows, fails(condition)), gone))
     still_below = named_by(view.inputs[0].at(State.NEW), rows, schema.ids)
     return deleted(view, filtered(still_below, fails(condition)))

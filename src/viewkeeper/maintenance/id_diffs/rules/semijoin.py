@@ -36,19 +36,19 @@ from viewkeeper.maintenance.id_diffs.diffs import (
     truly_changed,
 )
 from viewkeeper.maintenance.id_diffs.ids import Subview, columns_compared, same_type
-from viewkeeper.maintenance.id_diffs.rules.change import Change, deleted, in_order, inserted, passed
+from viewkeeper.maintenance.id_diffs.rules.change import Propagated, deleted, in_order, inserted, passed
 
 _OPPOSITE = {JoinKind.SEMI: JoinKind.ANTI, JoinKind.ANTI: JoinKind.SEMI}
 
 
-def semijoin(view: Subview, diff: Diff, side: int) -> Iterator[Change]:
+def semijoin(view: Subview, diff: Diff, side: int) -> Iterator[Propagated]:
     if side == 0:
         yield from _left(view, diff)
     else:
         yield from _right(view, diff)
 
 
-def _left(view: Subview, diff: Diff) -> Iterator[Change]:
+def _left(view: Subview, diff: Diff) -> Iterator[Propagated]:
     join = _join(view)
     right, schema = view.inputs[1].at(State.NEW), diff.schema
     match schema.kind:
@@ -64,7 +64,7 @@ def _left(view: Subview, diff: Diff) -> Iterator[Change]:
                 yield from _decided_again(view, rows, schema)
 
 
-def _decided_again(view: Subview, rows: Relation, schema: DiffSchema) -> Iterator[Change]:
+def _decided_again(view: Subview, rows: Relation, schema: DiffSchema) -> Iterator[Propagated]:
     """Rows of the left side whose X changed: in or out, as R^post has it."""
     join = _join(view)
     left, right = view.inputs[0].at(State.NEW), view.inputs[1].at(State.NEW)
@@ -73,12 +73,12 @@ def _decided_again(view: Subview, rows: Relation, schema: DiffSchema) -> Iterato
     if columns_of(join.on) & set(left.columns) <= schema.known_after:
         gone = delete_schema(view.name, schema.ids)
         known = projected(rows, (Named(n, column(n)) for n in (*schema.ids, *schema.post)))
-        yield Change(gone, in_order(Join(known, right, _OPPOSITE[join.kind], join.on), gone))
+        yield Propagated(gone, in_order(Join(known, right, _OPPOSITE[join.kind], join.on), gone))
     else:
         yield deleted(view, Join(named, right, _OPPOSITE[join.kind], join.on))
 
 
-def _right(view: Subview, diff: Diff) -> Iterator[Change]:
+def _right(view: Subview, diff: Diff) -> Iterator[Propagated]:
     schema, compared = diff.schema, columns_of(_join(view).on) & set(view.inputs[1].columns)
     match schema.kind:
         case DiffKind.INSERT:
@@ -91,7 +91,7 @@ def _right(view: Subview, diff: Diff) -> Iterator[Change]:
             yield _perhaps_unmatched(view, diff, rows)
 
 
-def _matched(view: Subview, right: Relation) -> Change:
+def _matched(view: Subview, right: Relation) -> Propagated:
     """Rows of the left side that have a match for certain: `right` holds rows of R^post."""
     join = _join(view)
     if join.kind is JoinKind.ANTI and (ids := _ids_compared(view)):
@@ -99,7 +99,7 @@ def _matched(view: Subview, right: Relation) -> Change:
         comparable = conjunction(not_(exp.Is(this=column(name), expression=exp.null())) for name in ids)
         outputs = (Named(mine, column(theirs)) for theirs, mine in ids.items())
         named = projected(filtered(right, comparable), outputs)
-        return Change(gone, Distinct(named))
+        return Propagated(gone, Distinct(named))
     found = Join(view.inputs[0].at(State.NEW), right, JoinKind.SEMI, join.on)
     return inserted(view, found) if join.kind is JoinKind.SEMI else deleted(view, found)
 
@@ -126,7 +126,7 @@ def _ids_compared(view: Subview) -> dict[str, str]:
     return found
 
 
-def _perhaps_unmatched(view: Subview, diff: Diff, rows: Relation) -> Change:
+def _perhaps_unmatched(view: Subview, diff: Diff, rows: Relation) -> Propagated:
     """Rows of the left side that lost a match, as R^post decides."""
     join, schema = _join(view), diff.schema
     left, right = view.inputs

@@ -45,7 +45,7 @@ from viewkeeper.delta.parts import when
 from viewkeeper.maintenance.id_diffs.diffs import DiffSchema, delete_schema, pre, truly_changed
 from viewkeeper.maintenance.id_diffs.ids import Subview
 from viewkeeper.maintenance.id_diffs.normalize import is_row_count
-from viewkeeper.maintenance.id_diffs.rules.change import Change, in_order, inserted
+from viewkeeper.maintenance.id_diffs.rules.change import Propagated, in_order, inserted
 from viewkeeper.maintenance.id_diffs.rules.touched import NEW_PREFIX, SIGN, Fate
 
 MOVED_PREFIX = "__moved_"
@@ -116,7 +116,7 @@ def beside_output(view: Subview, moved_groups: Relation) -> Relation:
     return Join(moved_groups, renamed(view.at(State.OLD), other), JoinKind.LEFT, on)
 
 
-def moves(view: Subview, groups: Relation, fate: Fate, top: Subview, names: Mapping[str, str]) -> Change:
+def moves(view: Subview, groups: Relation, fate: Fate, top: Subview, names: Mapping[str, str]) -> Propagated:
     """What is added to a view that holds the aggregate, under the `names` that its columns have there: the
     view is not looked at."""
     plan = _aggregate(view)
@@ -130,10 +130,10 @@ def moves(view: Subview, groups: Relation, fate: Fate, top: Subview, names: Mapp
     some = or_(*(exp.NEQ(this=amount, expression=literal(0)) for _, amount in by))
     named = [Named(names[name], column(name)) for name in view.ids]
     added = [Named(names[name], amount.copy()) for name, amount in by]
-    return Change(schema, in_order(projected(filtered(groups, some), (*named, *added)), schema))
+    return Propagated(schema, in_order(projected(filtered(groups, some), (*named, *added)), schema))
 
 
-def sums(view: Subview, beside: Relation, fate: Fate, wide: bool = False) -> Iterator[Change]:
+def sums(view: Subview, beside: Relation, fate: Fate, wide: bool = False) -> Iterator[Propagated]:
     plan = _aggregate(view)
     rows = next(item.name for item in plan.aggregates if is_row_count(item.expr))
     new = (*same(plan.key_names), *(_new_value(item, plan, wide) for item in plan.aggregates))
@@ -144,12 +144,12 @@ def sums(view: Subview, beside: Relation, fate: Fate, wide: bool = False) -> Ite
         yield inserted(view, projected(filtered(beside, and_(missing, left)), new))
     if fate.deaths:
         gone = delete_schema(view.name, view.ids, view.attributes)
-        yield Change(gone, in_order(filtered(beside, and_(exists, not_(left))), gone))
+        yield Propagated(gone, in_order(filtered(beside, and_(exists, not_(left))), gone))
     names = view.attributes
     schema = DiffSchema(DiffKind.UPDATE, view.name, view.ids, names, names, fate.updated)
     alive = filtered(beside, and_(exists, left) if fate.deaths else exists)
     after = projected(alive, (*new, *same(pre(name) for name in names)))
-    yield Change(schema, truly_changed(in_order(after, schema), schema, fate.updated))
+    yield Propagated(schema, truly_changed(in_order(after, schema), schema, fate.updated))
 
 
 def _new_value(item: Named, plan: Aggregate, wide: bool) -> Named:

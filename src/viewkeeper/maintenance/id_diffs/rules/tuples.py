@@ -17,18 +17,18 @@ from viewkeeper.algebra.merge.spec import DiffKind
 from viewkeeper.algebra.relations import Filter, Join, JoinKind, Project, Relation, Scan, State
 from viewkeeper.maintenance.id_diffs.diffs import Diff, pre
 from viewkeeper.maintenance.id_diffs.ids import Subview, subviews
-from viewkeeper.maintenance.id_diffs.rules.change import Change
+from viewkeeper.maintenance.id_diffs.rules.change import Propagated
 from viewkeeper.maintenance.id_diffs.rules.join import condition, join
 from viewkeeper.maintenance.id_diffs.rules.touched import SIGN
 
 
-def tuple_join(view: Subview, diff: Diff, side: int) -> Iterator[Change]:
+def tuple_join(view: Subview, diff: Diff, side: int) -> Iterator[Propagated]:
     """The diffs of `join`, completed to all IDs of the pairs; an insertion is complete already."""
     for change in join(view, diff, side):
         yield change if change.schema.kind is DiffKind.INSERT else _completed(view, change, diff, side)
 
 
-def _completed(view: Subview, change: Change, diff: Diff, side: int) -> Change:
+def _completed(view: Subview, change: Propagated, diff: Diff, side: int) -> Propagated:
     """A diff that passed, joined with the other side; one that names lost pairs is left as it is."""
     schema, other, on = diff.schema, view.inputs[1 - side], condition(view)
     before = change.schema.kind is DiffKind.DELETE
@@ -43,7 +43,7 @@ def _completed(view: Subview, change: Change, diff: Diff, side: int) -> Change:
     taken = {view.merged.get(name, name): name for name in (*other.ids, *schema.ids)}
     ids = (Named(name, column(taken[name])) for name in view.ids)
     rest = (Named(name, column(name)) for name in new.columns if name not in view.ids)
-    return Change(new, projected(pairs, (*ids, *rest)))
+    return Propagated(new, projected(pairs, (*ids, *rest)))
 
 
 def _named(view: Subview, ids: tuple[str, ...]) -> tuple[str, ...]:

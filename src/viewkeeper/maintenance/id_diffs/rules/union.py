@@ -10,10 +10,10 @@ from viewkeeper.algebra.expressions import Named, literal, same
 from viewkeeper.algebra.merge.spec import DiffKind
 from viewkeeper.maintenance.id_diffs.diffs import Diff
 from viewkeeper.maintenance.id_diffs.ids import Subview
-from viewkeeper.maintenance.id_diffs.rules.change import Change, inserted
+from viewkeeper.maintenance.id_diffs.rules.change import Propagated, inserted
 
 
-def union(view: Subview, diff: Diff, number: int) -> Iterator[Change]:
+def union(view: Subview, diff: Diff, number: int) -> Iterator[Propagated]:
     """`number` is the branch of the diff; the branches were given the same columns by pass 1."""
     schema, mark = diff.schema, view.ids[-1]
     if schema.kind is DiffKind.INSERT:
@@ -23,7 +23,7 @@ def union(view: Subview, diff: Diff, number: int) -> Iterator[Change]:
     new = replace(schema, relation=view.name, ids=(*schema.ids, mark), pre=before, post=after)
     others = (name for name in new.columns if name not in new.ids)
     ids = (*same(schema.ids), Named(mark, literal(number)))
-    yield Change(new, projected(diff.rows, (*ids, *same(others))))
+    yield Propagated(new, projected(diff.rows, (*ids, *same(others))))
 
 
 def _without(names: tuple[str, ...], mark: str) -> tuple[str, ...]:
