@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from tests.golden.cases import ITEMS, LINES, ORDER_LINES, ORDERS, join, named, scan, sql
 from viewkeeper.algebra.expressions import column, same
+from viewkeeper.algebra.node import MalformedPlan
 from viewkeeper.algebra.relations import (
     Affected,
     Aggregate,
@@ -19,7 +20,6 @@ from viewkeeper.algebra.relations import (
     Join,
     JoinKind,
     Lateral,
-    MalformedPlan,
     Project,
     TopK,
     UnionAll,

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from viewkeeper.cli.prompt import history_file, leaves, run_all
-from viewkeeper.cli.statements import is_complete, split
 from viewkeeper.errors import InvalidSQL
+from viewkeeper.sql.header import is_complete, split_statements
 
 
 def statements_run(warehouse):
@@ -104,12 +104,12 @@ def test_an_unfinished_text_is_an_error_before_anything_runs(run, warehouse):
     ],
 )
 def test_split(text, statements):
-    assert split(text) == statements
+    assert split_statements(text) == statements
 
 
 def test_split_refuses_an_unfinished_text():
     with pytest.raises(InvalidSQL):
-        split("SELECT 'a")
+        split_statements("SELECT 'a")
 
 
 @pytest.mark.parametrize(

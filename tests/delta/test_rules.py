@@ -24,6 +24,7 @@ from viewkeeper.algebra.build import is_empty, restricted_to
 from viewkeeper.algebra.common_subplans import shared
 from viewkeeper.algebra.counts import weighted
 from viewkeeper.algebra.expressions import Named, column, same
+from viewkeeper.algebra.node import MalformedPlan
 from viewkeeper.algebra.relations import (
     Affected,
     Aggregate,
@@ -34,7 +35,6 @@ from viewkeeper.algebra.relations import (
     Fixpoint,
     Join,
     JoinKind,
-    MalformedPlan,
     Project,
     Reference,
     Relation,

@@ -15,11 +15,11 @@ from tests.laws.harness import rows_of, start
 from tests.laws.plans import GENERATORS, Typed, plans_with
 from tests.laws.settings import cases
 from viewkeeper.algebra.counts import is_counted, plain, weighted
+from viewkeeper.algebra.node import MalformedPlan
 from viewkeeper.algebra.relations import (
     Affected,
     Expand,
     Fixpoint,
-    MalformedPlan,
     Reference,
     Relation,
     Values,

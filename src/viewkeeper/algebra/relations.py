@@ -10,15 +10,15 @@ Output columns have unique names, and the two sides of a join share none: the fr
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from typing import TypeAlias
 
 from sqlglot import exp
 
-from viewkeeper.algebra.expressions import Named, Scalar, columns_of
+from viewkeeper.algebra.expressions import Named, Scalar
+from viewkeeper.algebra.node import MalformedPlan, Node, known, same_width, unique
 from viewkeeper.algebra.schema import COUNT, Column
 
 
@@ -50,47 +50,14 @@ class JoinKind(Enum):
     ANTI = "anti"
 
 
-class MalformedPlan(ValueError):
-    """A node was built that makes no sense: a bug of whoever built it, not of the user."""
+class SameColumns(Node):
+    """A node whose output has the columns of its input."""
 
+    child: Relation
 
-class Node:
-    """What all nodes share: a hash computed once, so that shared subtrees compare quickly."""
-
-    columns: tuple[str, ...]
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash((type(self).__name__, *(getattr(self, field.name) for field in fields(self))))  # type: ignore[arg-type]
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        if type(self) is not type(other) or hash(self) != hash(other):
-            return False
-        return all(getattr(self, f.name) == getattr(other, f.name) for f in fields(self))  # type: ignore[arg-type]
-
-
-def _unique(names: Iterable[str], what: str) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name.lower() in seen:
-            raise MalformedPlan(f"{what}: the column {name!r} occurs twice")
-        seen.add(name.lower())
-
-
-def _known(expr: Scalar, names: Iterable[str], what: str) -> None:
-    unknown = columns_of(expr) - set(names)
-    if unknown:
-        raise MalformedPlan(f"{what}: {expr.sql()} uses {sorted(unknown)}, which its input lacks")
-
-
-def _same_width(inputs: Iterable[Relation], what: str) -> None:
-    if len({len(relation.columns) for relation in inputs}) > 1:
-        raise MalformedPlan(f"{what}: its inputs have different numbers of columns")
+    @property
+    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.child.columns
 
 
 @dataclass(frozen=True)
@@ -111,7 +78,7 @@ class Scan(Node):
     counted: bool = False
 
     def __post_init__(self) -> None:
-        _unique(self.columns, f"scan of {self.table}")
+        unique(self.columns, f"scan of {self.table}")
 
     @cached_property
     def columns(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -142,22 +109,18 @@ class Values(Node):
     rows: tuple[tuple[Scalar, ...], ...] = ()
 
     def __post_init__(self) -> None:
-        _unique(self.columns, "values")
+        unique(self.columns, "values")
         if any(len(row) != len(self.columns) for row in self.rows):
             raise MalformedPlan("values: a row has another number of columns than the relation")
 
 
 @dataclass(frozen=True, eq=False)
-class Filter(Node):
+class Filter(SameColumns):
     child: Relation
     condition: Scalar
 
     def __post_init__(self) -> None:
-        _known(self.condition, self.child.columns, "filter")
-
-    @property
-    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
-        return self.child.columns
+        known(self.condition, self.child.columns, "filter")
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,9 +131,9 @@ class Project(Node):
     outputs: tuple[Named, ...]
 
     def __post_init__(self) -> None:
-        _unique(self.columns, "project")
+        unique(self.columns, "project")
         for output in self.outputs:
-            _known(output.expr, self.child.columns, "project")
+            known(output.expr, self.child.columns, "project")
 
     @cached_property
     def columns(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -192,8 +155,8 @@ class Join(Node):
 
     def __post_init__(self) -> None:
         both = (*self.left.columns, *self.right.columns)
-        _unique(both, f"{self.kind.value} join")
-        _known(self.on, both, f"{self.kind.value} join")
+        unique(both, f"{self.kind.value} join")
+        known(self.on, both, f"{self.kind.value} join")
 
     @property
     def columns(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -212,8 +175,8 @@ class Lateral(Node):
     outer: bool = False
 
     def __post_init__(self) -> None:
-        _unique(self.columns, "lateral view")
-        _known(self.generator, self.child.columns, "lateral view")
+        unique(self.columns, "lateral view")
+        known(self.generator, self.child.columns, "lateral view")
 
     @property
     def columns(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -234,9 +197,9 @@ class Aggregate(Node):
     exact: bool = False
 
     def __post_init__(self) -> None:
-        _unique(self.columns, "aggregate")
+        unique(self.columns, "aggregate")
         for item in (*self.keys, *self.aggregates):
-            _known(item.expr, self.child.columns, "aggregate")
+            known(item.expr, self.child.columns, "aggregate")
 
     @cached_property
     def columns(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -248,15 +211,11 @@ class Aggregate(Node):
 
 
 @dataclass(frozen=True, eq=False)
-class Distinct(Node):
+class Distinct(SameColumns):
     """The set of rows; `exact`: of rows as they are, −0.0 being another than 0.0."""
 
     child: Relation
     exact: bool = False
-
-    @property
-    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
-        return self.child.columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,7 +227,7 @@ class UnionAll(Node):
     def __post_init__(self) -> None:
         if not self.inputs:
             raise MalformedPlan("union: no inputs")
-        _same_width(self.inputs, "union")
+        same_width(self.inputs, "union")
 
     @property
     def columns(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -284,7 +243,7 @@ class Difference(Node):
     all: bool
 
     def __post_init__(self) -> None:
-        _same_width((self.left, self.right), "except")
+        same_width((self.left, self.right), "except")
 
     @property
     def columns(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -300,7 +259,7 @@ class Intersection(Node):
     all: bool
 
     def __post_init__(self) -> None:
-        _same_width((self.left, self.right), "intersect")
+        same_width((self.left, self.right), "intersect")
 
     @property
     def columns(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -316,11 +275,11 @@ class Window(Node):
     functions: tuple[Named, ...]
 
     def __post_init__(self) -> None:
-        _unique(self.columns, "window")
+        unique(self.columns, "window")
         if not set(self.partition) <= set(self.child.columns):
             raise MalformedPlan(f"window: unknown partition columns in {self.partition}")
         for item in self.functions:
-            _known(item.expr, self.child.columns, "window")
+            known(item.expr, self.child.columns, "window")
             if not isinstance(item.expr, exp.Window):
                 raise MalformedPlan(f"window: {item.expr.sql()} is no window function")
 
@@ -330,7 +289,7 @@ class Window(Node):
 
 
 @dataclass(frozen=True, eq=False)
-class TopK(Node):
+class TopK(SameColumns):
     """ORDER BY … LIMIT … OFFSET. Rows that tie are ordered by all columns, so that it is exact."""
 
     child: Relation
@@ -342,11 +301,7 @@ class TopK(Node):
         if self.limit < 0 or self.offset < 0:
             raise MalformedPlan("limit and offset are not negative")
         for item in self.order:
-            _known(item, self.child.columns, "order by")
-
-    @property
-    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
-        return self.child.columns
+            known(item, self.child.columns, "order by")
 
 
 @dataclass(frozen=True)
@@ -380,25 +335,17 @@ class Fixpoint(Node):
 
 
 @dataclass(frozen=True, eq=False)
-class Negate(Node):
+class Negate(SameColumns):
     """The same rows with the opposite counts."""
 
     child: Relation
 
-    @property
-    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
-        return self.child.columns
-
 
 @dataclass(frozen=True, eq=False)
-class Consolidate(Node):
+class Consolidate(SameColumns):
     """Equal to the child as a signed bag; stored with one entry per row and none of count zero."""
 
     child: Relation
-
-    @property
-    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
-        return self.child.columns
 
 
 @dataclass(frozen=True, eq=False)

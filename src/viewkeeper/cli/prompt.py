@@ -15,8 +15,8 @@ from pygments.lexers.sql import SqlLexer
 
 from viewkeeper.cli.output import console, print_error
 from viewkeeper.cli.sql import run
-from viewkeeper.cli.statements import is_complete, split
 from viewkeeper.errors import ViewkeeperError
+from viewkeeper.sql.header import is_complete, split_statements
 
 if TYPE_CHECKING:
     from viewkeeper.warehouse import Warehouse
@@ -44,7 +44,7 @@ def interact(wh: Warehouse, limit: int) -> None:
 def run_all(wh: Warehouse, text: str, limit: int) -> None:
     """Runs the statements of `text` up to the first that fails."""
     try:
-        for statement in split(text):
+        for statement in split_statements(text):
             run(wh, statement, limit, as_json=False)
     except ViewkeeperError as error:
         print_error(error, as_json=False)

@@ -11,7 +11,7 @@ import typer
 from viewkeeper.cli.options import DEFAULT_WAREHOUSE, Json, SqlFile, WarehousePath
 from viewkeeper.cli.output import console, print_json, print_table
 from viewkeeper.cli.session import errors_shown, opened
-from viewkeeper.cli.statements import split
+from viewkeeper.sql.header import split_statements
 
 if TYPE_CHECKING:
     from viewkeeper.warehouse import Warehouse
@@ -34,7 +34,7 @@ def sql(
     if text is None and json:
         raise typer.BadParameter("--json needs a statement, --file or piped text")
     with errors_shown(json):
-        statements = split(text) if text is not None else []
+        statements = split_statements(text) if text is not None else []
     with opened(warehouse, json) as wh:
         if text is None:
             from viewkeeper.cli.prompt import interact

@@ -12,11 +12,11 @@ from dataclasses import replace
 from typing import assert_never
 
 from viewkeeper.algebra.build import empty, filtered, is_empty, negated, projected, union_all
+from viewkeeper.algebra.node import MalformedPlan
 from viewkeeper.algebra.relations import (
     Consolidate,
     Filter,
     Lateral,
-    MalformedPlan,
     Negate,
     Project,
     Relation,

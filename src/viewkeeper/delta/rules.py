@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import assert_never
 
 from viewkeeper.algebra.build import empty
+from viewkeeper.algebra.node import MalformedPlan
 from viewkeeper.algebra.placement import placed
 from viewkeeper.algebra.relations import (
     Affected,
@@ -27,7 +28,6 @@ from viewkeeper.algebra.relations import (
     Join,
     JoinKind,
     Lateral,
-    MalformedPlan,
     Negate,
     Project,
     Reference,

@@ -5,24 +5,36 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import sqlglot
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from viewkeeper.errors import InvalidName, InvalidSQL
 from viewkeeper.sql.dialect import ViewkeeperSpark
-from viewkeeper.sql.parse import syntax_error
 
 
 def tokens_of(sql: str) -> list[Token]:
     try:
         return list(sqlglot.tokenize(sql, read=ViewkeeperSpark))
-    except SqlglotError as error:
-        raise syntax_error(sql, error) from None
+    except TokenError as error:
+        raise InvalidSQL("The SQL text ends inside a text, a name or a comment.", str(error)) from error
 
 
 def split_statements(text: str) -> list[str]:
-    """The statements of a script, which semicolons end; each as it was written."""
+    """The statements of a script, which semicolons end; each as it was written.
+
+    >>> split_statements("INSERT INTO t VALUES (';'); SELECT 1")
+    ["INSERT INTO t VALUES (';')", 'SELECT 1']
+    """
     return list(_split(text))
+
+
+def is_complete(text: str) -> bool:
+    """Whether a prompt can run `text`: it ends with the semicolon of a statement."""
+    try:
+        tokens = tokens_of(text)
+    except InvalidSQL:
+        return False
+    return not tokens or tokens[-1].token_type is TokenType.SEMICOLON
 
 
 def _split(text: str) -> Iterator[str]:

@@ -22,7 +22,8 @@ from sqlglot.errors import SqlglotError
 from viewkeeper.algebra.build import projected
 from viewkeeper.algebra.expressions import Named, Scalar, column, replace_columns
 from viewkeeper.algebra.inner_names import inner_column
-from viewkeeper.algebra.relations import MalformedPlan, Project, Relation
+from viewkeeper.algebra.node import MalformedPlan
+from viewkeeper.algebra.relations import Project, Relation
 from viewkeeper.errors import AmbiguousColumn, InvalidSQL, NotDeterministic, UnknownColumn
 from viewkeeper.sql.aggregate_calls import call_name, is_chance, is_clock_literal
 from viewkeeper.sql.char_padding import padded

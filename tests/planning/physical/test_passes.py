@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from viewkeeper.algebra.counts import plain
-from viewkeeper.algebra.relations import MalformedPlan, Reference, Relation, Scan, State
+from viewkeeper.algebra.node import MalformedPlan
+from viewkeeper.algebra.relations import Reference, Relation, Scan, State
 from viewkeeper.algebra.schema import Column, TableSchema
 from viewkeeper.algebra.walk import nodes, rewrite
 from viewkeeper.limits import LIMITS, Limits

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
 
-from viewkeeper.algebra.relations import Join, MalformedPlan, Reference, Relation, Scan
+from viewkeeper.algebra.node import MalformedPlan
+from viewkeeper.algebra.relations import Join, Reference, Relation, Scan
 from viewkeeper.algebra.walk import nodes
 from viewkeeper.limits import LIMITS, Limits
 from viewkeeper.planning.physical.keys import Keys
