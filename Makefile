@@ -17,10 +17,10 @@ AVOID ?=
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test docs bench conformance fuzz matrix java
+.PHONY: help setup demo check test test-all docs bench conformance fuzz matrix java
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(INSTALLED) java ## Make .venv/ with everything pinned in requirements.lock, and find or install Java
 
@@ -34,6 +34,9 @@ check: $(INSTALLED) ## Lint, formatting, types
 
 test: setup check ## Lint, formatting and types, then the tests (TESTS=tests/sql for a part)
 	scripts/test $(TESTS)
+
+test-all: setup check ## The same with the long form of the tests: more random cases, longer streams, every value
+	VIEWKEEPER_TESTS=all scripts/test $(TESTS)
 
 docs: $(INSTALLED) ## Write docs/support.md from the strategies' own answers
 	$(BIN)/python -m tools.support.page > docs/support.md

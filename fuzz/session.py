@@ -16,12 +16,7 @@ from pyspark.sql import SparkSession
 from viewkeeper.limits import Limits
 
 CHOICES: dict[str, dict[str, Any]] = {
-    "cost": {
-        "planning.calibration.BOUNDS": (0.2, 5.0),
-        "planning.planner.NOISE": 0.05,
-        "refresh.lattice.WAITING": 500_000,
-        "limits.LIMITS": Limits(),
-    },
+    "cost": {},
     "maintain": {
         "planning.calibration.BOUNDS": (1.0, 1.0),
         "planning.planner.NOISE": 1000.0,
@@ -29,8 +24,7 @@ CHOICES: dict[str, dict[str, Any]] = {
         "limits.LIMITS": Limits(),
     },
 }
-"""Tables of a few rows are cheaper to recompute: mostly the choice is told to look away from that. Its own
-values are here too, since tests set others."""
+"""Tables of a few rows are cheaper to recompute: mostly the choice is told to look away from that."""
 
 TIGHT = Limits(
     broadcast=3,

@@ -12,26 +12,58 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import viewkeeper as vk
+from tests.sizes import SIZES
 from viewkeeper.planning import calibration, planner
 from viewkeeper.refresh import lattice
 from viewkeeper.spark.compare import compare
 
-calibration.BOUNDS = (1.0, 1.0)
-planner.NOISE = 1000.0
-lattice.WAITING = -1_000_000
-"""What a view costs on a busy machine decides nothing in tests, and tables are too small for any strategy to
-pay, or any edge of a lattice, which are taken wherever there is one: the tests of the choice itself set
-these as they need."""
-
 CHECKED = ("warehouse", "regressions")
-"""The folders whose refreshes are compared with Spark's answers before they are committed, unless
-`VIEWKEEPER_CHECK` says another share. Checks count as nobody's actions."""
+"""The folders whose refreshes are compared with Spark's answers before they are committed in the long form,
+unless `VIEWKEEPER_CHECK` says another share. Checks count as nobody's actions."""
+
+
+COMPILED = ("cli", "conformance", "sessions", "tests")
+"""The folders in which Spark compiles plans, as it does for users; README.md's examples are in the top one.
+In others it interprets them: most plans run once, over a few rows, and to compile one takes longer."""
+
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+
+JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""A test is over before code that Java's second compiler has made would pay."""
 
 
 @pytest.fixture(autouse=True)
 def shadow_checks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.path.parent.name in CHECKED:
+    if SIZES.checked and request.path.parent.name in CHECKED:
         monkeypatch.setenv("VIEWKEEPER_CHECK", os.environ.get("VIEWKEEPER_CHECK", "1.0"))
+
+
+@pytest.fixture(autouse=True)
+def compiled_plans(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Spark's own way with plans, in the folders named above."""
+    if request.path.parent.name not in COMPILED or "spark" not in request.fixturenames:
+        yield
+        return
+    session: SparkSession = request.getfixturevalue("spark")
+    session.conf.set("spark.sql.codegen.wholeStage", "true")
+    session.conf.set("spark.sql.codegen.factoryMode", "FALLBACK")
+    yield
+    for name, value in INTERPRETED.items():
+        session.conf.set(name, value)
+
+
+@pytest.fixture
+def maintained(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests of how views are maintained: the first strategy that can maintain a view does, since small
+    tables are cheap to recompute, and what a view takes on a busy machine is no measure."""
+    monkeypatch.setattr(planner, "NOISE", 1000.0)
+    monkeypatch.setattr(calibration, "BOUNDS", (1.0, 1.0))
+
+
+@pytest.fixture
+def every_edge(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests of lattices: every edge is taken, however few rows it saves."""
+    monkeypatch.setattr(lattice, "WAITING", -1_000_000)
 
 
 def free_port() -> int:
@@ -44,19 +76,17 @@ CONNECT_PORT = free_port()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the tests on Spark: `scripts/test` runs them in one process, and all others beside it."""
+    """Marks the tests on Spark, and lets them come first: the others are short, and fill what gaps remain."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
+    items.sort(key=lambda item: item.get_closest_marker("spark") is None)
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """A classic session; the same JVM also serves Spark Connect clients, for tests that kill them.
-
-    Plans over a few rows run sooner interpreted than compiled; the sessions of the command line compile.
-    """
-    session = (
+    """A classic session; the same JVM also serves Spark Connect clients, for tests that kill them."""
+    builder = (
         SparkSession.builder.master("local[2]")
         .appName("viewkeeper-tests")
         .config("spark.ui.enabled", "false")
@@ -64,18 +94,19 @@ def spark() -> Iterator[SparkSession]:
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.default.parallelism", "2")
         .config("spark.driver.memory", "2g")
+        .config("spark.driver.extraJavaOptions", JVM)
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.log.level", "OFF")
-        .config("spark.sql.codegen.wholeStage", "false")
-        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         .config("spark.sql.ui.explainMode", "simple")
         .config("spark.plugins", "org.apache.spark.sql.connect.SparkConnectPlugin")
         .config("spark.connect.grpc.binding.address", "127.0.0.1")
         .config("spark.connect.grpc.binding.port", str(CONNECT_PORT))
-        .getOrCreate()
     )
+    for name, value in INTERPRETED.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
     yield session
     session.stop()
 

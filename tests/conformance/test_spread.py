@@ -1,4 +1,4 @@
-"""About twenty conformance cases, spread evenly over what they exercise, recomputed in full."""
+"""Conformance cases, spread evenly over what they exercise, recomputed in full."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import pytest
 
 import viewkeeper as vk
 from tests.conformance.location import CASES
+from tests.sizes import SIZES
 from tools.conformance.cases import choose, load
 from tools.conformance.run import Verdict, run_case
 
-SPREAD = 20
-
 
 def spread():
-    return choose([case for case in load(CASES) if case.spark_can_recompute], spread=SPREAD)
+    return choose([case for case in load(CASES) if case.spark_can_recompute], spread=SIZES.conformance)
 
 
 @pytest.mark.parametrize("case", spread(), ids=lambda case: case.id)

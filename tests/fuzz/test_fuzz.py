@@ -23,8 +23,8 @@ from fuzz.metamorphic import LAWS
 from fuzz.run import Player, run
 from fuzz.scenarios import scenario
 from fuzz.values import Kind, only
+from tests.sizes import SIZES
 
-SCENARIOS = int(os.environ.get("VIEWKEEPER_FUZZ", "1"))
 FIRST = int(os.environ.get("VIEWKEEPER_FIRST_FUZZ", "320"))
 
 
@@ -39,7 +39,7 @@ def only_types_that_tables_can_have(kinds: tuple[Kind, ...]) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("seed", range(FIRST, FIRST + SCENARIOS))
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + SIZES.fuzz))
 def test_views_answer_as_spark_does(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     case = scenario(spark, seed, Counter(), views=10, rounds=2)
     outcome = run(spark, case, tmp_path / "warehouse")

@@ -1,7 +1,7 @@
 """How many random cases a law is tried with.
 
-Shares are out of `SHARES`: `VIEWKEEPER_CASES=20000` gives each law eight times its share. By default it is
-half of it, and a few at least.
+Each law has a share, out of `SHARES`, of the cases of all laws (`tests/sizes.py`), and a few at least:
+`VIEWKEEPER_CASES=20000` gives each eight times its share.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from typing import Any
 
 from hypothesis import HealthCheck, Phase, settings
 
+from tests.sizes import SHORT, SIZES
+
 SHARES = 2400
-DEFAULT_CASES = 1200
 FEW = 10
 
 
 def cases(share: int) -> Callable[[Any], Any]:
     """Settings for a law with this share of all cases."""
-    wanted = int(os.environ.get("VIEWKEEPER_CASES", DEFAULT_CASES))
-    fewest = 1 if wanted < DEFAULT_CASES else min(share, FEW)
+    fewest = 1 if SIZES.cases < SHORT.cases else min(share, FEW)
     return settings(
-        max_examples=max(fewest, share * wanted // SHARES),
+        max_examples=max(fewest, share * SIZES.cases // SHARES),
         deadline=None,
         database=None,
         derandomize="VIEWKEEPER_CASES" not in os.environ,

@@ -1,12 +1,11 @@
 """The laws of ID-based diffs, on DuckDB: random views over keyed tables, random changes of all tables.
 
 A case is a view and a change. Every view is tried with several changes, for making a script takes as
-long as running it does: 8 by default, 48 in a large run, so that `VIEWKEEPER_CASES=20000` is 20,000 cases.
+long as running it does: `VIEWKEEPER_CASES=20000 VIEWKEEPER_CHANGES=48` is 20,000 cases.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -19,6 +18,7 @@ from hypothesis import strategies as st
 from tests.laws.settings import cases
 from tests.maintenance.id_diffs.stage import Stage
 from tests.maintenance.id_diffs.views import SCHEMAS, Tables, random_change, random_tables, random_view
+from tests.sizes import SIZES
 from viewkeeper.algebra.merge.spec import DiffKind
 from viewkeeper.algebra.relations import Reference, Relation
 from viewkeeper.maintenance.id_diffs import Caching, IdView, Script, base_table_reads, define
@@ -28,7 +28,6 @@ from viewkeeper.maintenance.id_diffs.inline import inlined
 from viewkeeper.maintenance.id_diffs.schemas import BaseTable, base_tables, conditional_attributes
 from viewkeeper.maintenance.id_diffs.script import Apply
 
-CHANGES = 48 if "VIEWKEEPER_CASES" in os.environ else 8
 pytestmark = pytest.mark.timeout(0)  # a large run of one law takes its time
 seeds = st.integers(min_value=0, max_value=2**40)
 
@@ -46,7 +45,7 @@ def definition(plan: Relation, caching: Caching = Caching.AUTO, tuple_based: boo
 
 def changes(random: Random, script: Script) -> Iterator[None]:
     """The stage is set for one change after the other, with the view as it is before it."""
-    for _ in range(CHANGES):
+    for _ in range(SIZES.changes):
         before = random_tables(random)
         after, noise = random_change(random, before)
         stage().load(before, after, noise)
@@ -118,7 +117,7 @@ def test_short_scripts_for_updates_of_one_column(seed: int) -> None:
     plan = random_view(random)
     whole = definition(plan, tuple_based=random.random() < 0.7)
     script = whole.script()
-    for _ in range(CHANGES):
+    for _ in range(SIZES.changes):
         before = random_tables(random)
         stage().load(before, one_column_updated(random, before))
         stage().populate(script)
@@ -175,7 +174,7 @@ def test_updates_of_one_table_alone(seed: int) -> None:
     plan = random_view(random, plain=True)
     whole = definition(plan, Caching.ALWAYS)
     table = random.choice(base_tables(whole.top, SCHEMAS))
-    for _ in range(CHANGES):
+    for _ in range(SIZES.changes):
         before = random_tables(random)
         stage().load(before, {**before, table.name: updated(random, before[table.name], table)})
         stage().populate(whole.script())

@@ -12,6 +12,8 @@ import viewkeeper as vk
 from tests.regressions.beside_spark import Beside, bag
 from viewkeeper.errors import WrongType
 
+pytestmark = pytest.mark.usefixtures("maintained")
+
 COLUMNS = "k INT, c CHAR(4), v VARCHAR(3), n STRUCT<a: CHAR(3), b: ARRAY<VARCHAR(2)>>, m MAP<CHAR(2), INT>"
 NESTED = "named_struct('a', 'q', 'b', array('r ', NULL)), map('k', 1)"
 ROWS = [

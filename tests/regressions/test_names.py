@@ -7,6 +7,8 @@ import pytest
 import viewkeeper as vk
 from tests.regressions.beside_spark import Beside, bag
 
+pytestmark = pytest.mark.usefixtures("maintained")
+
 IN_VALUES = [
     "x IN (SELECT y FROM s)",
     "x NOT IN (SELECT y FROM s)",

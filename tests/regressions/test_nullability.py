@@ -10,6 +10,8 @@ from pyspark.sql.types import StructType
 
 import viewkeeper as vk
 
+pytestmark = pytest.mark.usefixtures("maintained")
+
 TABLE = "k INT NOT NULL, a BIGINT, s STRING NOT NULL, d DECIMAL(10, 2) NOT NULL, x DATE NOT NULL"
 OTHER = "k INT NOT NULL, b DOUBLE NOT NULL"
 VIEWS = {

@@ -7,6 +7,8 @@ import pytest
 import viewkeeper as vk
 from viewkeeper import errors
 
+pytestmark = pytest.mark.usefixtures("maintained")
+
 R = "r(a, b) AS (SELECT a, b FROM e UNION SELECT r.a, e.b FROM r JOIN e ON r.b = e.a)"
 S = "s(a, b) AS (SELECT a, b FROM f UNION SELECT s.a, r.b FROM s JOIN r ON s.b = r.a)"
 ODD = "odd(a, b) AS (SELECT a, b FROM e UNION SELECT even.a, e.b FROM even JOIN e ON even.b = e.a)"

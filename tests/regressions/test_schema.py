@@ -7,6 +7,8 @@ import pytest
 import viewkeeper as vk
 from viewkeeper.ddl import redefinition
 
+pytestmark = pytest.mark.usefixtures("maintained")
+
 TEXTS = {
     "decimals": "SELECT d * d AS p, d / 3 AS q, CAST(d AS DECIMAL(38, 0)) AS w FROM t",
     "sums": "SELECT k, SUM(d) AS s, AVG(d) AS a, COUNT(*) AS n, SUM(k) AS i, AVG(f) AS x FROM t GROUP BY k",

@@ -18,6 +18,8 @@ from viewkeeper.errors import WrongType
 from viewkeeper.spark.execute import Execution
 from viewkeeper.spark.meaning import settings_of, under
 
+pytestmark = pytest.mark.usefixtures("maintained")
+
 
 @pytest.fixture
 def mirrored(warehouse: vk.Warehouse) -> Mirrored:

@@ -8,6 +8,8 @@ import pytest
 
 import viewkeeper as vk
 
+pytestmark = pytest.mark.usefixtures("maintained")
+
 VIEWS = {
     "grouped": "SELECT k, SKEWNESS(x) AS s, SUM(DISTINCT x) AS d, COUNT(*) AS n FROM t GROUP BY k",
     "whole": "SELECT SKEWNESS(x) AS s, PERCENTILE(x, 0.5) AS m FROM t",

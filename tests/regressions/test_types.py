@@ -10,6 +10,8 @@ import viewkeeper as vk
 from tests.regressions.beside_spark import Beside
 from viewkeeper.errors import Unsupported
 
+pytestmark = pytest.mark.usefixtures("maintained")
+
 TYPES = [
     "INTERVAL DAY TO SECOND",
     "INTERVAL YEAR TO MONTH",

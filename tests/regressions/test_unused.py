@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 import viewkeeper as vk
 from tests.regressions.beside_spark import Beside
+
+pytestmark = pytest.mark.usefixtures("maintained")
 
 LARGE = 2**62
 VIEWS = {

@@ -12,6 +12,8 @@ import viewkeeper as vk
 from tests.regressions.mirrored import Mirrored, comparable
 from viewkeeper.errors import DuplicateKey, MissingRows
 
+pytestmark = pytest.mark.usefixtures("maintained")
+
 NAN = math.nan
 ROWS = [(1, 1, -0.0), (2, 1, 0.0), (3, 2, -0.0), (4, 2, NAN), (5, 3, None), (6, 3, 1.5)]
 OTHERS = [(1, -0.0), (1, 0.0), (2, NAN), (2, -0.0), (2, -0.0), (3, None)]

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 import viewkeeper as vk
 
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 SMALL = {
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
@@ -21,6 +22,8 @@ SMALL = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "512m",
     "spark.executor.memory": "512m",
+    "spark.driver.extraJavaOptions": QUICK,
+    "spark.executor.extraJavaOptions": QUICK,
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }

@@ -11,6 +11,8 @@ import viewkeeper as vk
 from viewkeeper.algebra.relations import Relation
 from viewkeeper.spark.execute import Execution
 
+pytestmark = pytest.mark.usefixtures("maintained")
+
 NEVER = "spark.sql.autoBroadcastJoinThreshold"
 VIEW = "SELECT c.name, o.okey, l.qty FROM c JOIN o ON o.ckey = c.ckey JOIN l ON l.okey = o.okey"
 

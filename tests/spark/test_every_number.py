@@ -16,6 +16,8 @@ from pyspark.sql import SparkSession
 
 import viewkeeper as vk
 
+pytestmark = pytest.mark.usefixtures("maintained")
+
 NAN, INFINITY = float("nan"), float("inf")
 
 WHOLE = {"ti": "TINYINT", "si": "SMALLINT", "i": "INT", "b": "BIGINT"}

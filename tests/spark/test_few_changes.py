@@ -12,6 +12,8 @@ import viewkeeper as vk
 from viewkeeper.limits import LIMITS
 from viewkeeper.spark.engine import Engine
 
+pytestmark = pytest.mark.usefixtures("maintained")
+
 COLUMNS = (
     "a TINYINT, b INT, c BIGINT, d DECIMAL(20, 3), e DOUBLE, f FLOAT, g STRING, h BOOLEAN, i DATE, j BINARY"
 )

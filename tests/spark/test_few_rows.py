@@ -35,6 +35,8 @@ from viewkeeper.limits import LIMITS, Limits
 from viewkeeper.spark.few_rows import rows_of
 from viewkeeper.sql.show import show
 
+pytestmark = pytest.mark.usefixtures("maintained")
+
 Row = tuple[object, ...]
 STORED = Scan("stored", (Bound("x", Column("x", "int")), Bound("y", Column("y", "int"))))
 

@@ -9,6 +9,8 @@ import pytest
 import viewkeeper as vk
 from viewkeeper.storage import compaction
 
+pytestmark = pytest.mark.usefixtures("maintained")
+
 FAN_OUT = 10_000
 PARTS = "SELECT did, pid, price FROM parts JOIN devices_parts USING (pid) JOIN devices USING (did)"
 COSTS = """SELECT did, SUM(price) AS cost FROM parts JOIN devices_parts USING (pid) JOIN devices USING (did)

@@ -11,6 +11,8 @@ import pytest
 import viewkeeper as vk
 from viewkeeper.spark.engine import Engine
 
+pytestmark = pytest.mark.usefixtures("maintained")
+
 ODD = [
     "it's",
     'say "hi"',

@@ -15,6 +15,8 @@ from viewkeeper.errors import DependencyError
 from viewkeeper.maintenance.steps import BESIDE
 from viewkeeper.maintenance.summary_delta import preaggregate
 
+pytestmark = pytest.mark.usefixtures("maintained", "every_edge")
+
 BY_STORE = (
     "SELECT store, day, COUNT(*) AS n, SUM(price) AS total, MIN(price) AS least FROM sales GROUP BY ALL"
 )

@@ -10,6 +10,8 @@ import pytest
 import viewkeeper as vk
 from viewkeeper.storage.relation import RelationState
 
+pytestmark = pytest.mark.usefixtures("maintained")
+
 ABOVE_AVERAGE = """
     SELECT t.k, t.v FROM {table} t JOIN (SELECT k, AVG(v) AS mean FROM {table} GROUP BY k) a ON t.k = a.k
     WHERE t.v > a.mean"""

@@ -11,6 +11,8 @@ import viewkeeper as vk
 from viewkeeper import errors
 from viewkeeper.storage import compaction
 
+pytestmark = pytest.mark.usefixtures("maintained")
+
 COSTS = (
     "SELECT did, SUM(price) AS cost, COUNT(price) AS priced FROM parts JOIN pairs USING (pid) GROUP BY did"
 )

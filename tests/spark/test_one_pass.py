@@ -10,6 +10,8 @@ import pytest
 import viewkeeper as vk
 from viewkeeper.refresh import lattice, passes
 
+pytestmark = pytest.mark.usefixtures("maintained")
+
 VIEWS = {
     "by_store": "SELECT store, item, day, COUNT(*) AS n, SUM(qty) AS q FROM pos GROUP BY ALL",
     "by_city": """SELECT city, day, COUNT(*) AS n, SUM(qty) AS q, AVG(price) AS p

@@ -15,6 +15,8 @@ from viewkeeper.algebra.schema import Column
 from viewkeeper.spark import engine
 from viewkeeper.spark.session import settings
 
+pytestmark = pytest.mark.usefixtures("maintained")
+
 
 def shuffles(frame: DataFrame) -> int:
     with settings(frame.sparkSession):

@@ -11,6 +11,8 @@ from viewkeeper import errors
 from viewkeeper.spark.read import Reader, Source
 from viewkeeper.storage.relation import RelationState
 
+pytestmark = pytest.mark.usefixtures("maintained")
+
 CYCLE = [(1, 2), (2, 3), (3, 1), (3, 4), (3, 4), (5, 5)]
 CLOSURE = """WITH RECURSIVE path(x, y) AS (SELECT s, t FROM edge UNION
              SELECT p.x, e.t FROM path AS p JOIN edge AS e ON p.y = e.s) """

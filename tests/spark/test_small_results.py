@@ -12,6 +12,8 @@ from pyarrow import parquet
 import viewkeeper as vk
 from viewkeeper.storage.relation import DataFile
 
+pytestmark = pytest.mark.usefixtures("maintained")
+
 COLUMNS = """
     a TINYINT, b SMALLINT, c INT, d BIGINT, e DECIMAL(7, 2), f DECIMAL(18, 0), g DECIMAL(38, 10), h DOUBLE,
     i FLOAT, j STRING, k BOOLEAN, l DATE, m TIMESTAMP, n TIMESTAMP_NTZ, o BINARY"""

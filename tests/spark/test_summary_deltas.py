@@ -13,6 +13,8 @@ import viewkeeper as vk
 from viewkeeper.demo.retail import TABLES, VIEWS
 from viewkeeper.refresh import lattice
 
+pytestmark = pytest.mark.usefixtures("maintained", "every_edge")
+
 DAY = datetime.date(2024, 1, 1)
 
 

@@ -9,6 +9,8 @@ import pytest
 import viewkeeper as vk
 from viewkeeper.storage.relation import Layer, RelationState
 
+pytestmark = pytest.mark.usefixtures("maintained")
+
 QUERY = "SELECT k, COUNT(*) AS n, SUM(v) AS total, MIN(v) AS least, MAX(w) AS most FROM t GROUP BY k"
 
 Row = tuple[int | None, int | None, float | None]

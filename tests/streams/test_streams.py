@@ -4,7 +4,8 @@
                     the rows that the stream should have led to
     differential    incremental refreshes against recomputation of the same stream, hidden state included
 
-`VIEWKEEPER_STREAMS=40` tries that many streams; by default there are two, each on half of the shapes.
+`VIEWKEEPER_STREAMS=40 VIEWKEEPER_BATCHES=5` tries that many streams, of so many batches; by default there are
+two, each on half of the shapes.
 """
 
 from __future__ import annotations
@@ -22,12 +23,13 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import viewkeeper as vk
+from tests.sizes import SIZES
 from tests.streams.changes import Batch, Stream
 from tests.streams.shapes import GROUPS_OF_SHAPES, TABLES
 
-STREAMS = int(os.environ.get("VIEWKEEPER_STREAMS", "2"))
+pytestmark = pytest.mark.usefixtures("every_edge")
+
 FIRST = int(os.environ.get("VIEWKEEPER_FIRST_STREAM", "0"))
-BATCHES = 2
 
 
 def opened(path: Path, spark: SparkSession, shapes: Mapping[str, str]) -> vk.Warehouse:
@@ -94,14 +96,14 @@ def differences(found: Mapping[str, Counter[Any]], wanted: Mapping[str, Counter[
     }
 
 
-@pytest.mark.parametrize("seed", range(FIRST, FIRST + STREAMS))
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + SIZES.streams))
 def test_views_equal_their_queries_and_recomputation(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     shapes = GROUPS_OF_SHAPES[seed % 2]
     stream = Stream(random.Random(seed))
     warehouse = opened(tmp_path / "w", spark, shapes)
     apply(warehouse, stream.start())
     warehouse.refresh()
-    for number in range(BATCHES):
+    for number in range(SIZES.batches):
         batch = stream.batch()
         apply(warehouse, batch)
         report = warehouse.refresh(policy="strict")

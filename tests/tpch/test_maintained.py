@@ -1,7 +1,7 @@
 """TPC-H's queries as views, maintained through its refresh functions RF1 and RF2 and updates of dimensions.
 
-By default a few queries that have everything between them; `VIEWKEEPER_TPCH=all`, or a list such as
-`q02,q09`, asks for others.
+By default a few queries that have everything between them, in the long form all;
+`VIEWKEEPER_QUERIES=q02,q09` asks for others.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import viewkeeper as vk
+from tests.sizes import SIZES
 from tests.tpch.database import SCHEMAS
 from tests.tpch.queries import QUERIES
 from viewkeeper.spark.compare import compare
 
 SCALE = "0.001"
-CHOSEN = os.environ.get("VIEWKEEPER_TPCH", "q15,q21")
-NAMES = tuple(QUERIES) if CHOSEN == "all" else tuple(CHOSEN.split(","))
+EVERYTHING = ("q15", "q21")
+ASKED = os.environ.get("VIEWKEEPER_QUERIES")
+NAMES = tuple(ASKED.split(",")) if ASKED else EVERYTHING if SIZES.tpch < len(QUERIES) else tuple(QUERIES)
 DERIVED = 1_000_000
 """What is added to the keys of orders to make new ones."""
 

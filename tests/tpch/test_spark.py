@@ -1,4 +1,4 @@
-"""Every query of TPC-H, translated and rendered for Spark, answers as its text does."""
+"""Queries of TPC-H, translated and rendered for Spark, answer as their texts do; in the long form all are."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.sizes import SIZES, spread
 from tests.tpch.database import SCHEMAS
 from tests.tpch.queries import QUERIES
 from viewkeeper.algebra.counts import plain
@@ -27,7 +28,7 @@ def tables(spark: Any, tpch_files: dict[str, Path]) -> Any:
         spark.catalog.dropTempView(name)
 
 
-@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("name", spread(list(QUERIES), SIZES.tpch))
 def test_translation_answers_as_the_text(name: str, tables: Any) -> None:
     view = parse_view(QUERIES[name], CATALOG)
     assert view.relation is not None, view.untranslatable

@@ -53,6 +53,7 @@ def test_reports_and_history_keep_what_was_expected_and_learned(
     assert shop.explain("totals").last is not None
 
 
+@pytest.mark.usefixtures("maintained")
 def test_a_query_is_explained_before_it_is_a_view(shop: vk.Warehouse) -> None:
     before = shop.version
     shown = shop.explain(f"{TOTALS} HAVING SUM(price) > 10")
@@ -65,6 +66,7 @@ def test_a_query_is_explained_before_it_is_a_view(shop: vk.Warehouse) -> None:
         shop.explain("SELECT * FROM nowhere")
 
 
+@pytest.mark.usefixtures("maintained")
 def test_all_strategies_can_be_measured_before_and_after_a_refresh(shop: vk.Warehouse) -> None:
     shop.create_view("totals", TOTALS)
     shop.create_view("above", "SELECT COUNT(*) AS n FROM totals")

@@ -7,6 +7,8 @@ import pytest
 import viewkeeper as vk
 from tests.warehouse.rows import bag, rows
 
+pytestmark = pytest.mark.usefixtures("maintained")
+
 FACTS = 40
 
 

@@ -6,6 +6,8 @@ import pytest
 
 import viewkeeper as vk
 
+pytestmark = pytest.mark.usefixtures("maintained")
+
 VIEWS = {
     "sold": "SELECT c, SUM(p) AS total FROM orders JOIN items ON orders.o = items.o GROUP BY c",
     "pairs": "SELECT orders.o, c, n, p FROM orders JOIN items ON orders.o = items.o",

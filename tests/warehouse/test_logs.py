@@ -10,6 +10,8 @@ import viewkeeper as vk
 from tests.warehouse.rows import bag, rows
 from viewkeeper.storage import draft
 
+pytestmark = pytest.mark.usefixtures("maintained")
+
 
 @pytest.fixture
 def shop(warehouse: vk.Warehouse, monkeypatch: pytest.MonkeyPatch) -> vk.Warehouse:

@@ -8,6 +8,8 @@ import viewkeeper as vk
 from tests.warehouse.rows import bag, rows
 from viewkeeper.refresh import relevance
 
+pytestmark = pytest.mark.usefixtures("maintained")
+
 LARGE_SALES = "SELECT item, qty FROM pos WHERE qty > 100"
 
 

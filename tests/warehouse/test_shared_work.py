@@ -8,6 +8,8 @@ import viewkeeper as vk
 from tests.warehouse.rows import rows
 from viewkeeper.planning import cost
 
+pytestmark = pytest.mark.usefixtures("maintained")
+
 ORDERS, LINES = 30, 120
 
 

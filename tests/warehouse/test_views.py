@@ -139,6 +139,7 @@ def test_a_view_brings_what_it_reads_with_it(shop: vk.Warehouse) -> None:
     assert [entry.name for entry in shop.status() if entry.stale] == ["other"]
 
 
+@pytest.mark.usefixtures("maintained")
 def test_a_parent_refreshed_alone_leaves_its_child_stale(shop: vk.Warehouse) -> None:
     shop.create_view("low", TOTALS)
     shop.create_view("high", "SELECT SUM(q) AS q FROM low")
@@ -164,6 +165,7 @@ def test_where_nothing_changed_nothing_is_committed(shop: vk.Warehouse) -> None:
     assert (report.actions, shop.version) == (0, before)
 
 
+@pytest.mark.usefixtures("maintained")
 def test_what_looks_the_same_above_is_left_alone(shop: vk.Warehouse) -> None:
     """gupta93's statement 2: another derivation of a row is no change of the set."""
     shop.create_view("v", "SELECT COUNT(*) AS n FROM (SELECT DISTINCT item FROM pos WHERE qty > 0)")
@@ -284,6 +286,7 @@ def test_changes_of_a_view(shop: vk.Warehouse) -> None:
     assert rows(shop.changes("w", shop.version)) == bag([])
 
 
+@pytest.mark.usefixtures("maintained")
 def test_what_a_refresh_would_do(shop: vk.Warehouse) -> None:
     shop.create_view("v", "SELECT item, MIN(qty) AS m FROM pos JOIN stores ON store = id GROUP BY item")
     insert(shop, "pos", (1, "x", 1))
@@ -301,6 +304,7 @@ def test_what_a_refresh_would_do(shop: vk.Warehouse) -> None:
     assert any("computed anew" in title for title in titles)
 
 
+@pytest.mark.usefixtures("maintained")
 def test_status_and_history(shop: vk.Warehouse) -> None:
     shop.create_view("v", TOTALS)
     created = shop.version
@@ -375,6 +379,7 @@ def test_earlier_versions_of_a_view(shop: vk.Warehouse) -> None:
 # Policies
 
 
+@pytest.mark.usefixtures("maintained")
 def test_policies(shop: vk.Warehouse) -> None:
     shop.create_view("v", TOTALS)
     found = []
@@ -428,6 +433,7 @@ def test_lists_come_in_one_order(shop: vk.Warehouse) -> None:
     assert shop.verify("lists")
 
 
+@pytest.mark.usefixtures("maintained")
 def test_the_policy_of_a_view_is_its_own(shop: vk.Warehouse) -> None:
     shop.create_view("v", TOTALS, policy="full")
     shop.create_view("w", TOTALS, policy="strict")
