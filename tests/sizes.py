@@ -47,7 +47,7 @@ class Sizes:
     """Of cases that differ in nothing but a value or a type: so many, spread evenly."""
 
 
-SHORT = Sizes(cases=400, changes=6, streams=2, batches=1, fuzz=1, conformance=8, tpch=6, checked=0, some=2)
+SHORT = Sizes(cases=400, changes=8, streams=2, batches=1, fuzz=1, conformance=8, tpch=6, checked=0, some=2)
 LONG = Sizes(
     cases=2400, changes=16, streams=8, batches=3, fuzz=12, conformance=20, tpch=22, checked=1, some=1000
 )

@@ -16,7 +16,6 @@ from sqlglot import exp
 
 from tests.laws.settings import cases
 from tests.laws.test_id_diffs import (
-    CHANGES,
     changes,
     definition,
     is_up_to_date,
@@ -26,6 +25,7 @@ from tests.laws.test_id_diffs import (
 )
 from tests.maintenance.id_diffs.stage import Stage
 from tests.maintenance.id_diffs.views import SCHEMAS, ViewMaker, random_tables, random_view
+from tests.sizes import SIZES
 from viewkeeper.algebra.expressions import Named, column, literal, same
 from viewkeeper.algebra.relations import Aggregate, Filter, Project, Relation
 from viewkeeper.algebra.schema import COUNT
@@ -109,7 +109,7 @@ def sums_over_joins(seed: int) -> None:
     whole = definition(plan, Caching.ALWAYS)
     tables = base_tables(whole.top, SCHEMAS)
     table = random.choice(tables)
-    for _ in range(CHANGES):
+    for _ in range(SIZES.changes):
         before = random_tables(random)
         stage().load(before, {**before, table.name: updated(random, before[table.name], table)})
         stage().populate(whole.script())
