@@ -12,7 +12,7 @@ LAYERS = (
     ("rewrite",),
     ("catalog", "report", "delta"),
     ("storage",),
-    ("changes", "sql"),
+    ("arrow", "collected", "sql"),
     ("maintenance",),
     ("datalog", "planning"),
     ("views",),

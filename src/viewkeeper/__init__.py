@@ -10,10 +10,46 @@ with wh.transaction() as t:
 wh.refresh()
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from viewkeeper.errors import ViewkeeperError
+from viewkeeper.reading import Rows, changes, read
 from viewkeeper.report import Reason, Report, ViewReport
-from viewkeeper.warehouse import Warehouse, open
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession  # noqa: TID251
+
+    from viewkeeper.warehouse import Warehouse
 
 __version__ = "0.1.0"
 
-__all__ = ["Reason", "Report", "ViewReport", "ViewkeeperError", "Warehouse", "__version__", "open"]
+__all__ = [
+    "Reason",
+    "Report",
+    "Rows",
+    "ViewReport",
+    "ViewkeeperError",
+    "Warehouse",
+    "__version__",
+    "changes",
+    "open",
+    "read",
+]
+
+
+def open(path: str, spark: SparkSession | None = None) -> Warehouse:
+    """Opens the warehouse at a path or URL; makes it, and a local Spark session, where missing."""
+    from viewkeeper.warehouse import Warehouse
+
+    return Warehouse(str(path), spark)
+
+
+def __getattr__(name: str) -> Any:
+    """What needs Spark is imported when it is asked for: readers do without."""
+    if name == "Warehouse":
+        from viewkeeper.warehouse import Warehouse
+
+        return Warehouse
+    raise AttributeError(f"module 'viewkeeper' has no attribute {name!r}")

@@ -12,7 +12,8 @@ from typing import Any
 from viewkeeper.algebra.relations import Reference, Relation
 from viewkeeper.ddl.redefinition import is_outdated
 from viewkeeper.errors import ViewkeeperError
-from viewkeeper.inspect.lattices import keeps_promises, sizes, stored_nodes
+from viewkeeper.inspect.lattices import sizes, stored_nodes
+from viewkeeper.inspect.promises import keeps_promises
 from viewkeeper.maintenance.lattice.answer import Answer, answer
 from viewkeeper.maintenance.lattice.cube_view import CubeView
 from viewkeeper.maintenance.lattice.edge import edge_query
@@ -21,8 +22,8 @@ from viewkeeper.maintenance.lattice.recognise import cube_view
 from viewkeeper.maintenance.lattice.summary import stored_edge
 from viewkeeper.maintenance.summary_delta.state import visible
 from viewkeeper.maintenance.typed_calls import with_types
-from viewkeeper.refresh.stale import stale_views
 from viewkeeper.report import Reason
+from viewkeeper.seen import stale_views
 from viewkeeper.spark.analysis import summed_types
 from viewkeeper.spark.execute import Execution
 from viewkeeper.spark.held import Result

@@ -21,6 +21,7 @@
     │   └── WrongType              a value or a column that does not fit
     ├── CannotMaintain             policy `strict`, and no incremental strategy takes the view
     ├── CheckFailed                a refresh that gave other rows than the view's text; not committed
+    ├── NeedsSpark                 rows that cannot be told exactly without Spark
     ├── Diverged                   a recursion that did not end within its limit
     ├── ConflictError              another writer was first; the change can be tried again
     └── StorageError               the warehouse's files are not as the log says
@@ -142,6 +143,10 @@ class CheckFailed(ViewkeeperError):
     def __init__(self, *parts: str, file: str = "", **fields: Any) -> None:
         super().__init__(*parts, **fields)
         self.file = file
+
+
+class NeedsSpark(ViewkeeperError):
+    """Rows that cannot be told exactly without Spark."""
 
 
 class Diverged(ViewkeeperError):

@@ -9,7 +9,7 @@ from viewkeeper.algebra.inner_names import inner_column
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.answers import answered
 from viewkeeper.catalog.names import shown_columns
-from viewkeeper.changes import PendingChange
+from viewkeeper.collected import PendingChange
 from viewkeeper.ddl import definitions
 from viewkeeper.errors import AlreadyExists
 from viewkeeper.spark.engine import slot

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from viewkeeper.changes import PendingChange
+from viewkeeper.collected import PendingChange
 from viewkeeper.refresh.life import refresh_views
 from viewkeeper.spark.stage import StagedTransaction
 from viewkeeper.spark.stored_relations import fold

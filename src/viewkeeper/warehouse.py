@@ -10,9 +10,10 @@ from typing import Any
 from viewkeeper import housekeeping, statements
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.answers import QueryExplanation, explain_query
-from viewkeeper.changes import Transaction
+from viewkeeper.catalog.catalog import view_named
+from viewkeeper.collected import Transaction
 from viewkeeper.ddl import definitions, programs
-from viewkeeper.inspect import status
+from viewkeeper.inspect import status as inspection
 from viewkeeper.inspect.lattices import drawn
 from viewkeeper.inspect.status import HistoryEntry, Status
 from viewkeeper.inspect.verification import Verification, verify
@@ -25,8 +26,9 @@ from viewkeeper.refresh.measure import measured
 from viewkeeper.refresh.state import Request
 from viewkeeper.report import Report
 from viewkeeper.spark.engine import Engine
+from viewkeeper.spark.feed import change_feed
 from viewkeeper.spark.session import DataFrame, SparkSession, local_session
-from viewkeeper.storage.commits import WarehouseLog
+from viewkeeper.storage.commits import WarehouseLog, states_between
 from viewkeeper.storage.objects import Folder
 from viewkeeper.transactions import commit_changes
 from viewkeeper.views import MAX_ITERATIONS, STRATEGY, checked_share
@@ -123,7 +125,7 @@ class Warehouse:
         """
         catalog = self._work.log.latest().catalog
         checked_policy(policy or "auto")
-        names = tuple(definitions.view_named(catalog, view).name for view in views)
+        names = tuple(view_named(catalog, view).name for view in views)
         share = None if check is None else checked_share(check)
         return refresh(self._work, Request(names or None, policy, use_lattice, share))
 
@@ -133,7 +135,7 @@ class Warehouse:
         What readers see does not change; `refresh` then only takes them over.
         """
         catalog = self._work.log.latest().catalog
-        names = tuple(definitions.view_named(catalog, view).name for view in views)
+        names = tuple(view_named(catalog, view).name for view in views)
         return propagate(self._work, Request(names or None, use_lattice=use_lattice))
 
     def table(self, name: str, version: int | None = None) -> DataFrame:
@@ -144,15 +146,16 @@ class Warehouse:
 
     def changes(self, name: str, since: int, until: int | None = None) -> DataFrame:
         """The rows of a table or view that were inserted, deleted and updated between two versions."""
-        return status.changes(self._work, name, since, until)
+        before, after, _ = states_between(self._work.log, name, since, until)
+        return change_feed(self._work.reader, before, after)
 
     def status(self) -> list[Status]:
         """Where every table and view stands."""
-        return status.status(self._work)
+        return inspection.status(self._work.log)
 
     def history(self, view: str) -> list[HistoryEntry]:
         """What each commit did to a view."""
-        return status.history(self._work, view)
+        return inspection.history(self._work.log, view)
 
     def verify(self, view: str, *, deep: bool = False, measure: bool = False) -> Verification:
         """Whether a view has the columns and rows that Spark answers to its text, at the state that it shows.
@@ -160,7 +163,7 @@ class Warehouse:
         `deep`: with the texts of the views that it reads, not their stored rows. `measure`: also run every
         strategy that could refresh it, and time them beside the one chosen.
         """
-        named = definitions.view_named(self._work.log.latest().catalog, view)
+        named = view_named(self._work.log.latest().catalog, view)
         found = verify(self._work, named, deep)
         return replace(found, measured=measured(self._work, view)) if measure else found
 
@@ -203,8 +206,3 @@ class Warehouse:
 
     def _table_name(self, name: str) -> str:
         return definitions.table_named(self._work.log.latest().catalog, name).name
-
-
-def open(path: str, spark: SparkSession | None = None) -> Warehouse:
-    """Opens the warehouse at a path or URL; makes it, and a local Spark session, where missing."""
-    return Warehouse(str(path), spark)

@@ -192,6 +192,7 @@ def warehouse(monkeypatch: pytest.MonkeyPatch) -> Iterator[Double]:
         return double
 
     monkeypatch.setattr(session, "open_warehouse", open_double)
+    monkeypatch.setattr(session, "open_log", open_double)
     return double
 
 

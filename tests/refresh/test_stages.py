@@ -127,6 +127,6 @@ def test_what_is_chosen_is_what_explain_tells(work: Workspace) -> None:
 
 
 def test_a_refresh_plans_what_status_says_is_pending(work: Workspace) -> None:
-    [_, view] = status(work)
+    [_, view] = status(work.log)
     assert view.stale
     assert view.rows_behind == sum(change.rows for change in planned(work).batch.changes.values()) == 1

@@ -9,7 +9,7 @@ from typing import Any
 
 from viewkeeper.algebra.inner_names import shown
 from viewkeeper.algebra.schema import Column, ForeignKey, TableSchema, is_hidden
-from viewkeeper.errors import UnknownTable
+from viewkeeper.errors import NotFound, UnknownTable
 
 Settings = tuple[tuple[str, str], ...]
 """Settings of a Spark session by name, in order."""
@@ -226,3 +226,15 @@ def _table_from_json(data: Mapping[str, Any]) -> TableSchema:
         ),
         properties=tuple((key, value) for key, value in data["properties"]),
     )
+
+
+def view_named(catalog: Catalog, name: str) -> ViewDefinition:
+    """The view that users call so."""
+    known = catalog.spelled(name)
+    if known is None or known not in catalog.views:
+        raise NotFound(
+            f"There is no view named {name}.",
+            f"Views: {', '.join(catalog.views) or 'none'}.",
+            view=name,
+        )
+    return catalog.views[known]

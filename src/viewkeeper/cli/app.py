@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from viewkeeper.cli import bench, datalog, demo, sql, upkeep, views
+from viewkeeper.cli import bench, datalog, demo, show, sql, upkeep, views
 
 EXIT_CODES = """Exit codes: 0 done, 1 error, 2 wrong usage, 3 verify found a difference,
 4 another writer was first (try again)."""
@@ -24,6 +24,7 @@ COMMANDS = (
     views.refresh,
     views.status,
     views.history,
+    show.show,
     views.explain,
     upkeep.verify,
     upkeep.compact,

@@ -14,6 +14,7 @@ from viewkeeper.cli.progress import bars
 from viewkeeper.errors import ConflictError, ViewkeeperError
 
 if TYPE_CHECKING:
+    from viewkeeper.inspect.status import Inspected
     from viewkeeper.warehouse import Warehouse
 
 FAILED = 1
@@ -27,6 +28,21 @@ def open_warehouse(path: str) -> Warehouse:
 
     warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
     return viewkeeper.open(path)
+
+
+def open_log(path: str) -> Inspected:
+    """The warehouse as its log tells of it: nothing of Spark is imported, and none is started."""
+    from viewkeeper.inspect.status import Inspected
+    from viewkeeper.reading import opened
+
+    return Inspected(opened(path))
+
+
+@contextmanager
+def inspected(path: str, as_json: bool) -> Iterator[Inspected]:
+    """The log of the warehouse at `path`."""
+    with errors_shown(as_json):
+        yield open_log(path)
 
 
 @contextmanager

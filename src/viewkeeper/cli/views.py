@@ -11,7 +11,7 @@ from rich.syntax import Syntax
 
 from viewkeeper.cli.options import DEFAULT_WAREHOUSE, Json, Policy, WarehousePath
 from viewkeeper.cli.output import console, print_json, print_records
-from viewkeeper.cli.session import opened
+from viewkeeper.cli.session import inspected, opened
 from viewkeeper.planning.explanation import FIGURES, Explanation, shared_with
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def refresh(
 
 def status(warehouse: WarehousePath = DEFAULT_WAREHOUSE, json: Json = False) -> None:
     """Show each table and view: its version, how stale it is, how large it is."""
-    with opened(warehouse, json) as wh:
+    with inspected(warehouse, json) as wh:
         rows = [row.to_dict() for row in wh.status()]
         if json:
             print_json(rows)
@@ -71,7 +71,7 @@ def status(warehouse: WarehousePath = DEFAULT_WAREHOUSE, json: Json = False) -> 
 
 def history(view: View, warehouse: WarehousePath = DEFAULT_WAREHOUSE, json: Json = False) -> None:
     """Show what each refresh of a view did."""
-    with opened(warehouse, json) as wh:
+    with inspected(warehouse, json) as wh:
         entries = wh.history(view)
         if json:
             print_json([entry.to_dict() for entry in entries])
@@ -111,18 +111,29 @@ def explain(
     drawing = lattice or svg is not None or mermaid is not None
     if drawing == (view is not None):
         raise typer.BadParameter("name a view, or ask for --lattice")
+    if view is None:
+        draw(svg, mermaid, warehouse, json)
+        return
     with opened(warehouse, json) as wh:
-        shown = wh.lattice() if view is None else wh.explain(view)
-        if svg is not None:
-            svg.write_text(wh.lattice().to_svg(), encoding="utf-8")
-        if mermaid is not None:
-            mermaid.write_text(wh.lattice().to_mermaid(), encoding="utf-8")
+        shown = wh.explain(view)
         if json:
             print_json(shown.to_dict())
-        elif isinstance(shown, Explanation):
-            print_explanation(shown)
         else:
-            console().print(str(shown), markup=False, soft_wrap=True)
+            print_explanation(shown)
+
+
+def draw(svg: Path | None, mermaid: Path | None, warehouse: str, as_json: bool) -> None:
+    """Prints the lattice, and writes it where that is asked for."""
+    with inspected(warehouse, as_json) as wh:
+        drawing = wh.lattice()
+        if svg is not None:
+            svg.write_text(drawing.to_svg(), encoding="utf-8")
+        if mermaid is not None:
+            mermaid.write_text(drawing.to_mermaid(), encoding="utf-8")
+        if as_json:
+            print_json(drawing.to_dict())
+        else:
+            console().print(str(drawing), markup=False, soft_wrap=True)
 
 
 def print_explanation(shown: Explanation) -> None:

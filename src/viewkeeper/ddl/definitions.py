@@ -8,7 +8,7 @@ from typing import Any
 
 from viewkeeper.algebra.inner_names import inner_relation, shown
 from viewkeeper.algebra.schema import Column, ForeignKey, TableSchema
-from viewkeeper.catalog.catalog import REFRESH_MODES, Catalog, ViewDefinition
+from viewkeeper.catalog.catalog import REFRESH_MODES, Catalog, ViewDefinition, view_named
 from viewkeeper.catalog.names import checked, checked_columns, inner_schema
 from viewkeeper.ddl.redefinition import define, redefine
 from viewkeeper.errors import (
@@ -217,17 +217,6 @@ def drop(work: Workspace, name: str, cascade: bool = False, missing_ok: bool = F
         return draft
 
     return publish(work.log, build).version
-
-
-def view_named(catalog: Catalog, name: str) -> ViewDefinition:
-    known = catalog.spelled(name)
-    if known is None or known not in catalog.views:
-        raise NotFound(
-            f"There is no view named {name}.",
-            f"Views: {', '.join(catalog.views) or 'none'}.",
-            view=name,
-        )
-    return catalog.views[known]
 
 
 def table_named(catalog: Catalog, name: str) -> TableSchema:

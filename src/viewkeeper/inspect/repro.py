@@ -17,7 +17,7 @@ from typing import Any
 from viewkeeper.algebra.inner_names import shown
 from viewkeeper.catalog.catalog import ViewDefinition
 from viewkeeper.inspect.verification import Verification, in_text
-from viewkeeper.refresh.batches import inputs_seen
+from viewkeeper.seen import inputs_seen
 from viewkeeper.spark.engine import columns_of, ddl
 from viewkeeper.spark.session import DataFrame
 from viewkeeper.storage.draft import Draft

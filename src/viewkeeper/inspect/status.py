@@ -1,4 +1,4 @@
-"""Looking at a warehouse: status, history and changes of tables and views."""
+"""Looking at a warehouse: status and history of tables and views, from its log alone."""
 
 from __future__ import annotations
 
@@ -7,18 +7,30 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from viewkeeper.algebra.inner_names import shown
-from viewkeeper.catalog.catalog import ViewDefinition
-from viewkeeper.ddl.definitions import view_named
-from viewkeeper.errors import NotFound
-from viewkeeper.inspect.verification import one_of_several
-from viewkeeper.refresh.batches import changes_of
-from viewkeeper.refresh.stale import stale_views
-from viewkeeper.spark.feed import change_feed
-from viewkeeper.spark.session import DataFrame
-from viewkeeper.storage.commits import Entry
+from viewkeeper.catalog.catalog import ViewDefinition, view_named
+from viewkeeper.inspect.lattices import drawn
+from viewkeeper.inspect.left_open import one_of_several
+from viewkeeper.maintenance.lattice.draw import Drawing
+from viewkeeper.seen import changes_of, stale_views
+from viewkeeper.storage.commits import Entry, WarehouseLog
 from viewkeeper.storage.draft import Draft
 from viewkeeper.storage.relation import RelationState
-from viewkeeper.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Inspected:
+    """A warehouse as its log tells of it: what needs no Spark."""
+
+    log: WarehouseLog
+
+    def status(self) -> list[Status]:
+        return status(self.log)
+
+    def history(self, view: str) -> list[HistoryEntry]:
+        return history(self.log, view)
+
+    def lattice(self) -> Drawing:
+        return drawn(self.log.latest())
 
 
 @dataclass(frozen=True)
@@ -53,12 +65,12 @@ class HistoryEntry:
         return asdict(self)
 
 
-def status(work: Workspace) -> list[Status]:
+def status(log: WarehouseLog) -> list[Status]:
     """Every table, then every view."""
-    entry = work.log.latest()
-    stale = set(stale_views(work.log, entry))
+    entry = log.latest()
+    stale = set(stale_views(log, entry))
     tables = [_table_status(entry, name) for name in entry.catalog.tables]
-    return tables + [_view_status(work, entry, view, view.name in stale) for view in entry.catalog.in_order()]
+    return tables + [_view_status(log, entry, view, view.name in stale) for view in entry.catalog.in_order()]
 
 
 def _table_status(entry: Entry, name: str) -> Status:
@@ -66,12 +78,12 @@ def _table_status(entry: Entry, name: str) -> Status:
     return _status(name, "table", entry.version, False, 0, 0, state)
 
 
-def _view_status(work: Workspace, entry: Entry, view: ViewDefinition, stale: bool) -> Status:
+def _view_status(log: WarehouseLog, entry: Entry, view: ViewDefinition, stale: bool) -> Status:
     state = entry.relations[view.name]
     note = one_of_several(view)
     if view.position is None:
         return replace(_status(view.name, "view", None, True, 0, 0, state), note=note)
-    changes = changes_of(work.log, Draft(entry, ""), view) or {}
+    changes = changes_of(log, Draft(entry, ""), view) or {}
     rows = sum(change.rows for change in changes.values())
     behind = _commits_behind(entry, view)
     return replace(_status(view.name, "view", view.position, stale, behind, rows, state), note=note)
@@ -94,27 +106,13 @@ def _status(
     return Status(shown(name), kind, version, stale, commits, rows, state.main_rows, *layers)
 
 
-def history(work: Workspace, name: str) -> list[HistoryEntry]:
+def history(log: WarehouseLog, name: str) -> list[HistoryEntry]:
     """The commits that concerned a view, oldest first, with what each did to it."""
-    view = view_named(work.log.latest().catalog, name).name
+    view = view_named(log.latest().catalog, name).name
     found = []
-    for version in work.log.versions():
-        entry = work.log.entry(version)
+    for version in log.versions():
+        entry = log.entry(version)
         report = entry.report_on(view)
         if report or entry.operation.endswith(f"view {shown(view)}"):
             found.append(HistoryEntry(version, entry.written, entry.operation, report or {}))
     return found
-
-
-def changes(work: Workspace, name: str, since: int, until: int | None) -> DataFrame:
-    """The net changes of a table or view between two retained versions, with old and new values."""
-    last = work.log.latest() if until is None else work.log.entry(until)
-    known = last.catalog.schema(name).name
-    first = work.log.entry(since)
-    if known not in first.relations:
-        raise NotFound(
-            f"{known} did not exist in version {since}.",
-            hint="Ask for changes since a later version.",
-            table=known,
-        )
-    return change_feed(work.reader, first.relations[known], last.relations[known])

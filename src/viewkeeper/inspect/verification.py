@@ -12,18 +12,19 @@ from typing import TYPE_CHECKING, Any
 from viewkeeper.algebra.inner_names import shown
 from viewkeeper.catalog.catalog import Catalog, ViewDefinition
 from viewkeeper.errors import WrongType
-from viewkeeper.refresh.batches import inputs_seen
+from viewkeeper.inspect.left_open import opened_by, sentence
+from viewkeeper.seen import inputs_seen
 from viewkeeper.spark.analysis import analysed_columns
 from viewkeeper.spark.canonical_values import Floats
 from viewkeeper.spark.compare import compare
 from viewkeeper.spark.engine import RESULTS, columns_of
 from viewkeeper.spark.session import DataFrame
 from viewkeeper.spark.user_text import answer, is_rewritten
-from viewkeeper.sql.choices import Choices, choices
+from viewkeeper.sql.choices import Choices
 from viewkeeper.storage.commits import Entry
 from viewkeeper.storage.draft import Draft
 from viewkeeper.storage.relation import RelationState
-from viewkeeper.views import DATALOG, as_written
+from viewkeeper.views import as_written
 from viewkeeper.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ def _judged(
     if len(stored.columns) != len(wanted.columns):
         return Verification(shown(view.name), columns=columns)
     wanted = sample(wanted)
-    open_ones = _open(view)
+    open_ones = opened_by(view)
     floats = _floats(open_ones, exact)
     found = compare(work.engine, stored, wanted, floats=floats, unordered=open_ones.lists)
     if not found:
@@ -177,28 +178,6 @@ def _judged(
     )
 
 
-def _open(view: ViewDefinition) -> Choices:
-    """What the text of a view leaves open; recursion by rules adds floats up in an order of its own."""
-    return Choices(adds_up=True) if view.language == DATALOG else choices(view.sql)
-
-
-def one_of_several(view: ViewDefinition) -> str:
-    """What the text of a view leaves open, as a note to the user; empty where its answer is the only one."""
-    return _sentence(_open(view))
-
-
-def left_open(view: ViewDefinition) -> frozenset[int] | None:
-    """The places of columns whose values a text leaves open; None where it leaves open which rows there
-    are."""
-    found = _open(view)
-    return None if found.columns is None else found.columns | found.lists
-
-
-def _sentence(open_ones: Choices) -> str:
-    notes = "; ".join(open_ones.notes)
-    return f"one of several right answers: {notes}" if notes else ""
-
-
 def _are_first_rows(
     work: Workspace,
     view: ViewDefinition,
@@ -207,7 +186,7 @@ def _are_first_rows(
     inputs: Mapping[str, DataFrame],
 ) -> bool:
     """Whether a view that ends in LIMIT has rows of its query, and as good ones as Spark's answer has."""
-    open_ones = _open(view)
+    open_ones = opened_by(view)
     first = open_ones.first_rows
     if first is None or first.order is None:
         return False
@@ -222,7 +201,7 @@ def _are_first_rows(
 
 def _left_open(work: Workspace, open_ones: Choices, stored: DataFrame, wanted: DataFrame) -> str:
     """Why rows that differ may be right: all that differs is what the text leaves open; empty otherwise."""
-    note = _sentence(open_ones)
+    note = sentence(open_ones)
     if open_ones.first_rows is not None and open_ones.first_rows.order is not None:
         return ""
     if open_ones.columns is None:

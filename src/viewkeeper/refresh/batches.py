@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from viewkeeper.algebra.schema import Column
 from viewkeeper.catalog.catalog import ViewDefinition
-from viewkeeper.maintenance.strategy import Batch, Stored, TableChange
+from viewkeeper.maintenance.strategy import Batch, Stored
 from viewkeeper.refresh.state import RefreshState
 from viewkeeper.refresh.task import Task
+from viewkeeper.seen import changes_of, inputs_seen
 from viewkeeper.storage.commits import Entry, WarehouseLog
 from viewkeeper.storage.draft import Draft
-from viewkeeper.storage.relation import Layer, RelationState, layers_between
+from viewkeeper.storage.relation import RelationState
 from viewkeeper.views import compiled
 
 
@@ -35,20 +35,6 @@ def _task(state: RefreshState, definition: ViewDefinition) -> Task:
     return Task(definition, view, old, told, Batch(changes_of(log, draft, filled) or {}, stored))
 
 
-def inputs_seen(log: WarehouseLog, definition: ViewDefinition) -> dict[str, RelationState]:
-    """The inputs of a view as it last read them, and its own stored relations; empty before that."""
-    if definition.position is None or definition.published is None:
-        return {}
-    at_position = log.entry(definition.position)
-    seen = {}
-    for name in definition.tables:
-        is_table = name in at_position.catalog.tables
-        entry = at_position if is_table else log.entry(definition.published)
-        if name in entry.relations:
-            seen[name] = entry.relations[name]
-    return seen
-
-
 def last_details(base: Entry, log: WarehouseLog, name: str) -> Mapping[str, Any]:
     """What the last refresh of a view, or the propagation that is not taken over yet, told."""
     definition = base.catalog.views.get(name)
@@ -59,17 +45,6 @@ def last_details(base: Entry, log: WarehouseLog, name: str) -> Mapping[str, Any]
         versions += [version for version in log.versions() if definition.propagated < version <= base.version]
     reports = (log.entry(version).report_on(name) for version in reversed(versions))
     return next((report["details"] for report in reports if report is not None), {})
-
-
-def changes_of(
-    log: WarehouseLog, draft: Draft, definition: ViewDefinition
-) -> Mapping[str, TableChange] | None:
-    """The inputs of a view that changed since its last refresh; None before its first."""
-    if definition.position is None:
-        return None
-    old = inputs_seen(log, definition)
-    found = {name: _change(old.get(name), draft.relations[name]) for name in definition.tables}
-    return {name: change for name, change in found.items() if change is not None}
 
 
 def stored_of(draft: Draft, definition: ViewDefinition, old: Mapping[str, RelationState]) -> Stored:
@@ -83,36 +58,3 @@ def stored_of(draft: Draft, definition: ViewDefinition, old: Mapping[str, Relati
         keyed=frozenset(name for name, state in states if state.merge is not None),
         groups={name: state.groups for name, state in own.items() if state.merge is not None},
     )
-
-
-def _change(old: RelationState | None, new: RelationState) -> TableChange | None:
-    if old is None or old.folder != new.folder or new.complete_since > old.newest:
-        return TableChange(new.main_rows, only_inserts=False, replaced=True)
-    layers = layers_between(old, new)
-    if not layers:
-        return None
-    inserts = new.merge is None and all(layer.only_inserts for layer in layers)
-    rows = sum(layer.rows for layer in layers)
-    return TableChange(rows, inserts, updates=_updates(layers), constants=_constants(new.columns, layers))
-
-
-def _constants(columns: Sequence[Column], layers: Sequence[Layer]) -> frozenset[str]:
-    """The columns that have one value in all rows of some layers, as their footers tell; what these tell of
-    text may be cut short."""
-    files = [file for layer in layers for file in layer.files]
-    found = set()
-    for name in (column.name for column in columns if column.type != "string"):
-        if all(name in file.ranges and name not in file.nulls for file in files):
-            values = {value for file in files for value in file.ranges[name]}
-            found |= {name} if len(values) == 1 else set()
-    return frozenset(found)
-
-
-def _updates(layers: Sequence[Layer]) -> frozenset[str] | None:
-    """The columns that changed, where every layer only updates rows."""
-    found: set[str] = set()
-    for layer in layers:
-        if layer.updates is None:
-            return None
-        found.update(layer.updates)
-    return frozenset(found)

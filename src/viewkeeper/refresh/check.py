@@ -15,8 +15,9 @@ from zlib import crc32
 from viewkeeper.algebra.inner_names import shown
 from viewkeeper.catalog.catalog import ViewDefinition
 from viewkeeper.errors import CheckFailed
+from viewkeeper.inspect.left_open import left_open
 from viewkeeper.inspect.repro import write_repro
-from viewkeeper.inspect.verification import Verification, judged, left_open, rows_read
+from viewkeeper.inspect.verification import Verification, judged, rows_read
 from viewkeeper.refresh.state import RefreshState
 from viewkeeper.refresh.task import Task
 from viewkeeper.report import Checked

@@ -7,10 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from viewkeeper.algebra.inner_names import shown
-from viewkeeper.catalog.catalog import Catalog, ViewDefinition
-from viewkeeper.ddl.definitions import view_named
+from viewkeeper.catalog.catalog import Catalog, ViewDefinition, view_named
+from viewkeeper.inspect.left_open import one_of_several
 from viewkeeper.inspect.status import history
-from viewkeeper.inspect.verification import one_of_several
 from viewkeeper.maintenance.strategy import Batch, TableChange
 from viewkeeper.planning.explanation import Explanation, explanation, unbound
 from viewkeeper.refresh.batches import batches, last_details, stored_of
@@ -100,5 +99,5 @@ def _last_report(work: Workspace, definition: ViewDefinition) -> Mapping[str, An
     """The report of the last refresh that did something to a view, among the versions that are retained."""
     if definition.published is None:
         return None
-    reports = (entry.report for entry in reversed(history(work, shown(definition.name))))
+    reports = (entry.report for entry in reversed(history(work.log, shown(definition.name))))
     return next((report for report in reports if report and report["strategy"] != "none"), None)

@@ -13,7 +13,8 @@ from dataclasses import replace
 from math import ceil
 
 from viewkeeper.ddl.redefinition import is_outdated
-from viewkeeper.inspect.lattices import keeps_promises, sizes, summaries
+from viewkeeper.inspect.lattices import sizes, summaries
+from viewkeeper.inspect.promises import keeps_promises
 from viewkeeper.maintenance.lattice.build import Lattice
 from viewkeeper.maintenance.lattice.build import lattice as lattice_of
 from viewkeeper.maintenance.lattice.derives import Edge
@@ -21,11 +22,11 @@ from viewkeeper.maintenance.lattice.parents import Statistics, choose_for_deltas
 from viewkeeper.maintenance.lattice.summary import Summary
 from viewkeeper.maintenance.summary_delta.prepare import BatchFacts as Changes
 from viewkeeper.maintenance.summary_delta.strategy import SummaryDelta
-from viewkeeper.refresh.batches import changes_of
 from viewkeeper.refresh.derivations import Derivations
 from viewkeeper.refresh.passes import planned_passes
 from viewkeeper.refresh.state import RefreshState
 from viewkeeper.refresh.task import Task
+from viewkeeper.seen import changes_of
 from viewkeeper.storage.draft import Draft
 
 DELTA_SIZE = "summary_delta"

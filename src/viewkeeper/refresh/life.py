@@ -25,13 +25,14 @@ from viewkeeper.refresh.relevance import relevance
 from viewkeeper.refresh.renew import renew
 from viewkeeper.refresh.run import run
 from viewkeeper.refresh.share import share
-from viewkeeper.refresh.stale import stale, stale_views
+from viewkeeper.refresh.stale import stale
 from viewkeeper.refresh.state import RefreshState, Request, Stage, through
 from viewkeeper.refresh.strict import strict
 from viewkeeper.refresh.take_over import set_aside, take_over
 from viewkeeper.refresh.task import Task
 from viewkeeper.refresh.together import by_settings, families, side_by_side
 from viewkeeper.report import Report, in_users_names
+from viewkeeper.seen import stale_views
 from viewkeeper.storage.commits import Entry
 from viewkeeper.storage.draft import Draft
 from viewkeeper.storage.publish import publish

@@ -11,18 +11,18 @@ from dataclasses import asdict, dataclass, replace
 from statistics import median
 from typing import Any
 
-from viewkeeper.catalog.catalog import ViewDefinition
-from viewkeeper.ddl.definitions import view_named
+from viewkeeper.catalog.catalog import ViewDefinition, view_named
 from viewkeeper.inspect.status import history
 from viewkeeper.planning.cost import Estimate
 from viewkeeper.planning.planner import Alternative
-from viewkeeper.refresh.batches import batches, changes_of
+from viewkeeper.refresh.batches import batches
 from viewkeeper.refresh.choose import choose
 from viewkeeper.refresh.fresh_keys import fresh_keys
 from viewkeeper.refresh.life import computed
 from viewkeeper.refresh.run import execution_of
 from viewkeeper.refresh.state import RefreshState, Request, Stage, through
 from viewkeeper.refresh.task import Task
+from viewkeeper.seen import changes_of
 from viewkeeper.storage.commits import Entry
 from viewkeeper.storage.draft import Draft
 from viewkeeper.workspace import Workspace
@@ -100,7 +100,7 @@ def _before_last_refresh(work: Workspace, latest: Entry, view: ViewDefinition) -
         return latest
     refreshed = [
         entry.version
-        for entry in history(work, view.name)
+        for entry in history(work.log, view.name)
         if entry.report and entry.report["strategy"] != "none" and entry.operation == "refresh"
     ]
     versions = work.log.versions()

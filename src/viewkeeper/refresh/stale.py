@@ -6,10 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from viewkeeper.catalog.catalog import Catalog, ViewDefinition
-from viewkeeper.refresh.batches import changes_of
 from viewkeeper.refresh.state import RefreshState
-from viewkeeper.storage.commits import Entry, WarehouseLog
-from viewkeeper.storage.draft import Draft
+from viewkeeper.seen import stale_views
 
 
 def stale(state: RefreshState) -> RefreshState:
@@ -33,14 +31,3 @@ def with_ancestors(catalog: Catalog, names: Iterable[str]) -> tuple[ViewDefiniti
     for name in names:
         visit(name)
     return tuple(view for view in catalog.in_order() if view.name in wanted)
-
-
-def stale_views(log: WarehouseLog, entry: Entry) -> tuple[str, ...]:
-    """Views that are not filled yet, or whose inputs changed since they were."""
-    draft = Draft(entry, "")
-    stale: set[str] = set()
-    for view in entry.catalog.in_order():
-        changes = changes_of(log, draft, view)
-        if changes is None or changes or any(table in stale for table in view.reads):
-            stale.add(view.name)
-    return tuple(view.name for view in entry.catalog.in_order() if view.name in stale)

@@ -22,6 +22,7 @@ from viewkeeper.spark.engine import Engine, counted
 from viewkeeper.spark.maps import comparable, entry_columns, map_columns, restored
 from viewkeeper.storage.delta_log import main_files
 from viewkeeper.storage.footers import overlaps
+from viewkeeper.storage.merge_plans import keyed_plan, layer_schema, leaf, whole_plan
 from viewkeeper.storage.overflow import far_moved
 from viewkeeper.storage.relation import DataFile, Layer, RelationState, by_schema, diff_schema
 
@@ -87,14 +88,14 @@ class Reader:
         if state.since_whole:
             layers = self._layers(state, state.since_whole, columns)
             return self._merged(
-                state, _whole_plan(_compared_shape(state), state.merge, columns), {"layers": layers}
+                state, whole_plan(_compared_shape(state), state.merge, columns), {"layers": layers}
             )
         main = self._main(state, ranges)
         if not state.overlay:
             return main
         layers = self._layers(state, state.overlay, columns)
         is_small = main.rows + layers.rows <= self.engine.limits.one_task
-        plan = _keyed_plan(_compared_shape(state), state.merge, [c.name for c in columns], is_small)
+        plan = keyed_plan(_compared_shape(state), state.merge, [c.name for c in columns], is_small)
         return self._merged(state, plan, {"main": main, "layers": layers})
 
     def counted(self, state: RelationState, ranges: Ranges | None = None) -> Source:
@@ -104,13 +105,13 @@ class Reader:
 
     def signed(self, rows: Source, names: Iterable[str]) -> Source:
         """Rows with a count of one each."""
-        plan = merge.counted_bag(_leaf("main", names), None)
+        plan = merge.counted_bag(leaf("main", names), None)
         return Source(self.engine.plan(plan, {"main": rows.frame}), rows.rows, Form.SIGNED)
 
     def netted(self, changes: Source) -> Source:
         """Changes without what came and went."""
         names = tuple(changes.frame.columns)
-        frame = self.engine.plan(consolidated(_leaf("changes", names)), {"changes": changes.frame})
+        frame = self.engine.plan(consolidated(leaf("changes", names)), {"changes": changes.frame})
         return replace(changes, frame=frame)
 
     def bag(self, state: RelationState, ranges: Ranges | None = None) -> Source:
@@ -121,7 +122,7 @@ class Reader:
             return self.rows(state, ranges)
         main = self._main(state, ranges)
         layers = self._layers(state, state.overlay, counted(state.columns), ranges)
-        plan = merge.counted_bag(_leaf("main", state.names), _leaf("layers", (*state.names, COUNT)))
+        plan = merge.counted_bag(leaf("main", state.names), leaf("layers", (*state.names, COUNT)))
         return replace(self._merged(state, plan, {"main": main, "layers": layers}), form=Form.SIGNED)
 
     def changes(self, old: RelationState, new: RelationState, layers: tuple[Layer, ...]) -> Source:
@@ -137,11 +138,11 @@ class Reader:
         before, after = self.rows(old), self.rows(new)
         frames, rows = {"before": before.frame, "after": after.frame}, before.rows + after.rows
         sides: tuple[Relation, Relation]
-        sides = _leaf("before", new.names), _leaf("after", new.names)
+        sides = leaf("before", new.names), leaf("after", new.names)
         if new.merge.key:
             keys = self._layers(new, layers, tuple(c for c in new.columns if c.name in new.merge.key))
             frames["keys"], rows = keys.frame, rows + keys.rows
-            touched = Distinct(_leaf("keys", new.merge.key))
+            touched = Distinct(leaf("keys", new.merge.key))
             sides = matching(sides[0], touched), matching(sides[1], touched)
         plan = UnionAll((Negate(sides[0]), sides[1]))
         return Source(self._compared(new, weighted(plan), frames), rows, Form.CHANGES)
@@ -157,11 +158,11 @@ class Reader:
             "later": self._layers(new, layers, columns),
             **({"earlier": self._layers(old, old.overlay, columns)} if old.overlay else {}),
         }
-        later = _leaf("later", names)
+        later = leaf("later", names)
         mentioned = Distinct(restricted_to(later, spec.key))
-        before = [matching(_leaf("main", new.names), mentioned)]
+        before = [matching(leaf("main", new.names), mentioned)]
         if old.overlay:
-            before.append(matching(_leaf("earlier", names), mentioned))
+            before.append(matching(leaf("earlier", names), mentioned))
         replacing = any(layer.replaces for layer in (*old.overlay, *layers))
         plan = merge.changes(before, later, spec, entry_columns(new.columns), replacing)
         frame = self._compared(new, plan, {name: source.frame for name, source in sources.items()})
@@ -182,7 +183,7 @@ class Reader:
         in_turn = not is_small and self._in_turn(state)
         pieces = None if ranges or is_small else self.pieces(state)
         if pieces is not None:
-            leaves = _leaf("main", state.names), _leaf("layers", (*state.names, COUNT))
+            leaves = leaf("main", state.names), leaf("layers", (*state.names, COUNT))
             plan = merge.bag_in_turn(leaves[0], [(leaves[1], True)], state.key)
             main, laid = pieces
             layers = Source(self.engine.local(laid, counted(state.columns)), state.overlay_rows)
@@ -193,7 +194,7 @@ class Reader:
             f"layers{number}": self._layers(state, group, counted(state.columns), ranges)
             for number, group in enumerate(groups)
         }
-        plan = _bag_plan(state, [_leaf(name, (*state.names, COUNT)) for name in sources], is_small, in_turn)
+        plan = _bag_plan(state, [leaf(name, (*state.names, COUNT)) for name in sources], is_small, in_turn)
         return self._merged(state, plan, {"main": main, **sources})
 
     def pieces(self, state: RelationState) -> tuple[Source, pa.Table] | None:
@@ -243,7 +244,7 @@ class Reader:
             return main
         diffs, frames, rows = self.diffs(state, overlay)
         wide = far_moved(state, overlay)
-        plan = identified(_leaf("main", state.names), diffs, entry_columns(state.columns), wide)
+        plan = identified(leaf("main", state.names), diffs, entry_columns(state.columns), wide)
         frame = self._compared(state, plan, {**frames, "main": main.frame})
         return Source(frame, main.rows + rows)
 
@@ -252,7 +253,7 @@ class Reader:
     ) -> Source:
         before, after = self.rows(old), self.rows(new)
         diffs, frames, rows = self.diffs(new, layers)
-        sides = [touched(_leaf(name, new.names), diffs) for name in ("before", "after")]
+        sides = [touched(leaf(name, new.names), diffs) for name in ("before", "after")]
         leaves = {**frames, "before": before.frame, "after": after.frame}
         plan = UnionAll((Negate(sides[0]), sides[1]))
         return Source(self.engine.plan(weighted(plan), leaves), before.rows + after.rows + rows, Form.CHANGES)
@@ -266,7 +267,7 @@ class Reader:
             columns = diff_schema(state, schema)
             source = self._layers(state, own, columns)
             frames[f"diff{number}"], rows = source.frame, rows + source.rows
-            found.append(DiffRows(schema, _leaf(f"diff{number}", [c.name for c in columns]), len(own) > 1))
+            found.append(DiffRows(schema, leaf(f"diff{number}", [c.name for c in columns]), len(own) > 1))
         return found, frames, rows
 
     def _main(self, state: RelationState, ranges: Ranges | None) -> Source:
@@ -327,44 +328,11 @@ def _matters(layer: Layer, columns: frozenset[str]) -> bool:
     return not changes_values or not columns.isdisjoint(layer.diff.sets)
 
 
-def layer_schema(state: RelationState) -> tuple[Column, ...]:
-    """The columns that a keyed relation's layers store."""
-    assert state.merge is not None
-    names = set(merge.layer_columns(state.merge))
-    order = (Column(merge.SEQUENCE, "bigint"), Column(merge.REPLACES, "boolean"))
-    return (*(column for column in state.columns if column.name in names), *order)
-
-
-def _keyed_plan(state: RelationState, spec: MergeSpec, columns: list[str], is_small: bool) -> Relation:
-    leaves = _leaf("main", state.names), _leaf("layers", columns)
-    replacing = any(layer.replaces for layer in state.overlay)
-    if is_small or not spec.key:
-        return merge.merged_whole(*leaves, spec, state.columns, replacing)
-    if all(_replaces_all(layer) for layer in state.overlay):
-        return merge.replaced(*leaves, spec, state.columns, len(state.overlay) > 1)
-    return merge.merged(*leaves, spec, state.columns, replacing)
-
-
-def _whole_plan(state: RelationState, spec: MergeSpec, columns: tuple[Column, ...]) -> Relation:
-    """A keyed relation all of whose rows are in a layer, and in those that came after it."""
-    layers = _leaf("layers", [column.name for column in columns])
-    return merge.from_whole(layers, spec, state.columns, len(state.since_whole) > 1)
-
-
-def _replaces_all(layer: Layer) -> bool:
-    """Whether every row of a layer replaces, as its footers tell: folded layers may be mixed."""
-    return all(file.ranges.get(merge.REPLACES, (False, False))[0] for file in layer.files)
-
-
 def _bag_plan(state: RelationState, layers: list[Reference], is_small: bool, in_turn: bool) -> Relation:
-    main = _leaf("main", state.names)
+    main = leaf("main", state.names)
     if is_small:
         return merge.bag_whole(main, layers[0])
     if in_turn:
         inserts = [not layer.only_deletes for layer in state.overlay]
         return merge.bag_in_turn(main, list(zip(layers, inserts, strict=True)), state.key)
     return merge.merged_bag(main, layers[0], state.key)
-
-
-def _leaf(name: str, columns: Iterable[str]) -> Reference:
-    return Reference(name, tuple(columns))

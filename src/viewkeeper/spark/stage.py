@@ -26,7 +26,7 @@ from viewkeeper.algebra.relations import Reference, Relation
 from viewkeeper.algebra.schema import COUNT, TableSchema
 from viewkeeper.algebra.zeros import float_columns
 from viewkeeper.catalog.catalog import Catalog
-from viewkeeper.changes import PendingChange
+from viewkeeper.collected import PendingChange
 from viewkeeper.spark.engine import Engine
 from viewkeeper.spark.inputs import fitted, listed_rows, to_frame
 from viewkeeper.spark.maps import comparable, entry_columns, restored

@@ -19,10 +19,11 @@ from viewkeeper.algebra.relations import Reference
 from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.spark.engine import Engine, counted
 from viewkeeper.spark.layer_frames import cast_to
-from viewkeeper.spark.read import Reader, layer_schema
+from viewkeeper.spark.read import Reader
 from viewkeeper.storage.compaction import Fold, fold_of
 from viewkeeper.storage.delta_log import commit_main, create_main, main_files
 from viewkeeper.storage.draft import Draft
+from viewkeeper.storage.merge_plans import layer_schema
 from viewkeeper.storage.overflow import doubtful_sums, far_moved
 from viewkeeper.storage.relation import DataFile, Layer, RelationState, by_schema, diff_schema
 

@@ -118,6 +118,22 @@ class WarehouseLog:
         return f"{versions[0]} to {versions[-1]}" if versions else "none yet"
 
 
+def states_between(
+    log: WarehouseLog, name: str, since: int, until: int | None
+) -> tuple[RelationState, RelationState, int]:
+    """A table or view at two retained versions, and the later of these, which is the newest unless given."""
+    last = log.latest() if until is None else log.entry(until)
+    known = last.catalog.schema(name).name
+    first = log.entry(since)
+    if known not in first.relations:
+        raise NotFound(
+            f"{known} did not exist in version {since}.",
+            hint="Ask for changes since a later version.",
+            table=known,
+        )
+    return first.relations[known], last.relations[known], last.version
+
+
 def _path(version: int) -> str:
     return f"{_LOG}/{version:020d}.json"
 

@@ -16,14 +16,14 @@ from viewkeeper.errors import MissingFile, StorageError
 class Folder:
     """Reads and writes below one URL. Paths are relative, with slashes."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, create: bool = True) -> None:
         self.store: ObjectStore
         self.is_local = "://" not in url or url.startswith("file://")
         if self.is_local:
             path = Path(url.removeprefix("file://")).absolute()
             self.url = str(path)
             try:
-                self.store = LocalStore(path, mkdir=True)
+                self.store = LocalStore(path, mkdir=create)
             except OSError as error:
                 what = f"The folder {path} cannot be opened."
                 raise StorageError(what, str(error), "Give the path of a folder.") from error
