@@ -25,9 +25,8 @@ def test_open_takes_a_path_and_a_session():
 
 
 def test_every_public_name_exists():
-    public = set(
-        "Reason Report Rows ViewReport ViewkeeperError Warehouse __version__ changes open read".split()
-    )
+    classes = {"Reason", "Report", "Rows", "ViewReport", "ViewkeeperError", "Warehouse"}
+    public = {*classes, "__version__", "changes", "open", "read"}
     assert public == set(vk.__all__)
     assert [name for name in vk.__all__ if not hasattr(vk, name)] == []
 

@@ -49,4 +49,6 @@ def _source(folder: Folder, path: str) -> Any:
 
 
 def _typed(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    return column if column.type == kind else pa.chunked_array([flat(column).cast(kind)])
+    """The column in a type; fields of nested ones are called otherwise in files."""
+    is_same = column.type == kind and not pa.types.is_nested(kind)
+    return column if is_same else pa.chunked_array([flat(column).cast(kind)])
