@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from viewkeeper.algebra.merge.layers import parsed_expression
 from viewkeeper.arrow.expressions import holds, value
 from viewkeeper.arrow.types import stored_type
 from viewkeeper.errors import NeedsSpark
-from viewkeeper.storage.layers import parsed_expression
 
 TABLE = pa.table(
     {

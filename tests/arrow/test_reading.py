@@ -20,8 +20,8 @@ TYPES = """tiny TINYINT, small SMALLINT, n INT NOT NULL, big BIGINT, f FLOAT, x 
     t STRING, c CHAR(4), v VARCHAR(5), yes BOOLEAN, raw BINARY, day DATE, at TIMESTAMP, clock TIMESTAMP_NTZ,
     xs ARRAY<INT>, m MAP<STRING,DOUBLE>, s STRUCT<a: INT, b: ARRAY<STRING>>, `odd name` INT, __hid STRING"""
 ROW = """(1Y, 2S, {n}, {n}00L, CAST(0.5 AS FLOAT), {x}, 1.25, 'é', 'ab', 'vw', true, X'0102',
-    DATE '1582-10-04', TIMESTAMP '2024-05-06 07:08:09.123456 UTC', TIMESTAMP_NTZ '0001-01-01 00:00:00', ARRAY(1, NULL),
-    MAP('k', {x}, 'j', NULL), NAMED_STRUCT('a', 1, 'b', ARRAY('p')), {n}, 'h')"""
+    DATE '1582-10-04', TIMESTAMP '2024-05-06 07:08:09.123456 UTC', TIMESTAMP_NTZ '0001-01-01 00:00:00',
+    ARRAY(1, NULL), MAP('k', {x}, 'j', NULL), NAMED_STRUCT('a', 1, 'b', ARRAY('p')), {n}, 'h')"""
 NULLS = f"({', '.join('7' if place == 2 else 'NULL' for place in range(20))})"
 
 
