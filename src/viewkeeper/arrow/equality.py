@@ -45,15 +45,16 @@ def match_codes(
     right: Sequence[pa.ChunkedArray],
     null_safe: Sequence[bool],
     rows: tuple[int, int],
+    exact: bool = False,
 ) -> tuple[pa.Array, pa.Array]:
     """Codes of the rows of two sides, equal where all columns are; NULL for a row that equals none."""
     mine, theirs = (pa.array(np.zeros(number, dtype=np.int64)) for number in rows)
     for one, other, is_safe in zip(left, right, null_safe, strict=True):
-        known = comparable(other)
+        known = comparable(other, exact)
         values = pc.unique(known)
         found = (
             pc.index_in(column, value_set=values, skip_nulls=not is_safe)
-            for column in (comparable(one), known)
+            for column in (comparable(one, exact), known)
         )
         paired = [
             pc.add(pc.multiply(codes, max(len(values), 1)), indices.cast(pa.int64()))

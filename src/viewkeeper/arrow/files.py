@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
-import obstore
 import pyarrow as pa
 from pyarrow import parquet
 
@@ -35,8 +33,7 @@ def file_rows(
 
 def _rows(folder: Folder, path: str, schema: pa.Schema) -> pa.Table:
     try:
-        file = parquet.ParquetFile(_source(folder, path), coerce_int96_timestamp_unit="us")
-        table = file.read(columns=schema.names, use_threads=False)
+        table = parquet_file(folder, path).read(columns=schema.names, use_threads=False)
     except (OSError, pa.ArrowInvalid) as error:
         raise MissingFile(f"The file {folder.address(path)} is missing or damaged.", str(error)) from error
     if not schema.names:
@@ -44,8 +41,10 @@ def _rows(folder: Folder, path: str, schema: pa.Schema) -> pa.Table:
     return pa.table([_typed(table[field.name], field.type) for field in schema], schema=schema)
 
 
-def _source(folder: Folder, path: str) -> Any:
-    return str(Path(folder.url, path)) if folder.is_local else obstore.open_reader(folder.store, path)
+def parquet_file(folder: Folder, path: str) -> parquet.ParquetFile:
+    """A Parquet file to read from; one of an object store is fetched as a whole."""
+    source = str(Path(folder.url, path)) if folder.is_local else pa.BufferReader(folder.read(path))
+    return parquet.ParquetFile(source, coerce_int96_timestamp_unit="us")
 
 
 def _typed(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import obstore
-from obstore.exceptions import AlreadyExistsError, NotFoundError
+from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError
 from obstore.store import LocalStore, ObjectStore, from_url
 
 from viewkeeper.errors import MissingFile, StorageError
@@ -24,7 +24,7 @@ class Folder:
             self.url = str(path)
             try:
                 self.store = LocalStore(path, mkdir=create)
-            except OSError as error:
+            except (OSError, BaseError) as error:
                 what = f"The folder {path} cannot be opened."
                 raise StorageError(what, str(error), "Give the path of a folder.") from error
         else:
