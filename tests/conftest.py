@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -13,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import viewkeeper as vk
 from tests.sizes import SIZES
+from tests.templates import Filled, Filling
 from viewkeeper.planning import calibration, planner
 from viewkeeper.refresh import lattice
 from viewkeeper.spark.compare import compare
@@ -28,8 +30,8 @@ In others it interprets them: most plans run once, over a few rows, and to compi
 
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
-JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""A test is over before code that Java's second compiler has made would pay."""
+JVM = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -Xms1g -Xmn500m"
+"""A test is over before the code of Java's second compiler would pay; what the first one made is kept."""
 
 
 @pytest.fixture(autouse=True)
@@ -119,6 +121,29 @@ def connect_address(spark: SparkSession) -> str:
 @pytest.fixture
 def warehouse(spark: SparkSession, tmp_path: Path) -> vk.Warehouse:
     return vk.open(str(tmp_path / "warehouse"), spark=spark)
+
+
+@pytest.fixture(scope="session")
+def templates() -> dict[Filling, Path]:
+    """Warehouses that were filled in this run."""
+    return {}
+
+
+@pytest.fixture
+def filled(
+    warehouse: vk.Warehouse, templates: dict[Filling, Path], tmp_path_factory: pytest.TempPathFactory
+) -> Filled:
+    """The warehouse as a function fills it: that is done once in a run, and each test has a copy of it."""
+
+    def fill(filling: Filling) -> vk.Warehouse:
+        if filling not in templates:
+            path = tmp_path_factory.mktemp("template") / "warehouse"
+            filling(vk.open(str(path), spark=warehouse.spark))
+            templates[filling] = path
+        shutil.copytree(templates[filling], warehouse.path, dirs_exist_ok=True)
+        return warehouse
+
+    return fill
 
 
 @pytest.fixture

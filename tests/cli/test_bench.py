@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import json
 import sys
+from types import SimpleNamespace
 
 import pytest
 
+from benchmarks import harness
 from benchmarks.harness import Comparison, Table, compare
 from benchmarks.joins import crossover
 from benchmarks.tpch import BUCKETS, LARGE, SMALL, WARM_UP, WITHHELD
@@ -56,11 +58,21 @@ def test_an_unknown_workload_names_those_that_exist(run, workload):
     ]
 
 
-def test_the_two_sides_are_timed_in_turn():
+def test_the_two_sides_are_timed_in_turn(monkeypatch):
+    """Each is told by its median, on a clock that work moves."""
     calls: list[str] = []
-    cost = compare(lambda: calls.append("ours"), lambda: calls.append("theirs"), repeat=2)
-    assert calls == ["ours", "theirs", "ours", "theirs"]
-    assert cost.ours >= 0
+    takes = iter((1, 10, 5, 30, 2, 20))
+    now = 0
+
+    def work(side):
+        nonlocal now
+        calls.append(side)
+        now += next(takes)
+
+    monkeypatch.setattr(harness, "time", SimpleNamespace(perf_counter=lambda: now))
+    cost = compare(lambda: work("ours"), lambda: work("theirs"))
+    assert calls == ["ours", "theirs"] * 3
+    assert cost == Comparison(2, 20)
 
 
 def test_a_table_holds_when_every_ratio_is_within_its_limit():

@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import viewkeeper as vk
+from tests.sizes import spread
 from viewkeeper import errors
 
 CONDITION = 1e-5
@@ -244,7 +245,7 @@ def test_a_row_that_comes_takes_others_away(warehouse: vk.Warehouse, agrees: Cal
 LONG = ["DECIMAL(28,0)", "DECIMAL(28,28)", "DECIMAL(30,5)", "DECIMAL(38,0)", "DECIMAL(38,38)"]
 
 
-@pytest.mark.parametrize("kind", LONG)
+@pytest.mark.parametrize("kind", spread(LONG))
 def test_averages_of_decimals_from_28_digits_on(
     warehouse: vk.Warehouse, agrees: Callable[..., None], kind: str
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import DataFrame
 
 import viewkeeper as vk
+from tests.templates import Filled
 from viewkeeper.algebra.schema import COUNT
 from viewkeeper.catalog.catalog import ViewDefinition
 from viewkeeper.spark.canonical_values import Floats
@@ -31,13 +32,16 @@ def tamper(wh: vk.Warehouse, view: str, rows: DataFrame) -> None:
     publish(wh._work.log, build)
 
 
-@pytest.fixture
-def shop(warehouse: vk.Warehouse) -> vk.Warehouse:
+def stock(warehouse: vk.Warehouse) -> None:
     warehouse.sql("CREATE TABLE customers (id INT, name STRING)")
     warehouse.sql("CREATE TABLE orders (id INT, item STRING, price DOUBLE)")
     warehouse.sql("INSERT INTO customers VALUES (1, 'a'), (2, 'b'), (NULL, 'c')")
     warehouse.sql("INSERT INTO orders VALUES (1, 'x', 0.1), (1, 'y', -0.0D), (2, 'x', 0.2)")
-    return warehouse
+
+
+@pytest.fixture
+def shop(filled: Filled) -> vk.Warehouse:
+    return filled(stock)
 
 
 def test_columns_are_those_of_the_text_in_its_order(shop: vk.Warehouse) -> None:

@@ -11,6 +11,7 @@ import pytest
 from pyarrow import parquet
 
 import viewkeeper as vk
+from tests.templates import Filled
 from viewkeeper.errors import DependencyError
 from viewkeeper.maintenance.steps import BESIDE
 from viewkeeper.maintenance.summary_delta import preaggregate
@@ -26,8 +27,7 @@ BY_REGION = """
 OVER_ALL = "SELECT SUM(n) AS n, SUM(total) AS total, MIN(least) AS least FROM by_region"
 
 
-@pytest.fixture
-def shop(warehouse: vk.Warehouse) -> vk.Warehouse:
+def stock(warehouse: vk.Warehouse) -> None:
     warehouse.sql("CREATE TABLE stores (store INT PRIMARY KEY, city STRING, region STRING)")
     warehouse.sql(
         "CREATE TABLE sales (store INT NOT NULL REFERENCES stores, day INT, price DECIMAL(6, 2), item INT)"
@@ -36,7 +36,11 @@ def shop(warehouse: vk.Warehouse) -> vk.Warehouse:
     with warehouse.transaction() as t:
         t.insert("stores", places)
         t.insert("sales", [sale(random.Random(n)) for n in range(20)])
-    return warehouse
+
+
+@pytest.fixture
+def shop(filled: Filled) -> vk.Warehouse:
+    return filled(stock)
 
 
 def sale(rng: random.Random) -> tuple[object, ...]:

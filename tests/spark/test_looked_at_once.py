@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 import viewkeeper as vk
+from tests.sizes import spread
 from viewkeeper.storage.relation import RelationState
 
 pytestmark = pytest.mark.usefixtures("maintained")
@@ -95,7 +96,7 @@ def test_keys_that_arrow_and_spark_write_differently(warehouse: vk.Warehouse) ->
     assert wh.verify("above")
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", spread(range(3)))
 def test_streams_of_batches_of_all_sizes(many: vk.Warehouse, seed: int) -> None:
     rng = random.Random(seed)
     rows: list[Row] = [(n % 30, n) for n in range(90)]

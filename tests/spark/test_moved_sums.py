@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 import viewkeeper as vk
+from tests.sizes import spread
+from tests.templates import Filled
 from viewkeeper import errors
 from viewkeeper.storage import compaction
 
@@ -19,14 +21,17 @@ COSTS = (
 GREATEST = 2**63 - 1
 
 
-@pytest.fixture
-def shop(warehouse: vk.Warehouse) -> vk.Warehouse:
+def stock(warehouse: vk.Warehouse) -> None:
     warehouse.sql("CREATE TABLE parts (pid INT, price BIGINT, PRIMARY KEY (pid))")
     warehouse.sql("CREATE TABLE pairs (did INT, pid INT, PRIMARY KEY (did, pid))")
     with warehouse.transaction() as t:
         t.insert("parts", [(1, 10), (2, 20), (3, None)])
         t.insert("pairs", [(1, 1), (1, 2), (2, 2), (3, 3)])
-    return warehouse
+
+
+@pytest.fixture
+def shop(filled: Filled) -> vk.Warehouse:
+    return filled(stock)
 
 
 def kept_by_ids(shop: vk.Warehouse, query: str = COSTS) -> None:
@@ -151,14 +156,19 @@ def test_more_rows_than_expected_are_left_to_spark(shop: vk.Warehouse, limit: Ca
 
 @pytest.mark.parametrize(
     ("kind", "values"),
-    [
-        ("STRING", "'a', 'A', NULL, ''"),
-        ("DATE", "DATE'1500-01-01', DATE'2024-02-29', NULL, DATE'9999-12-31'"),
-        ("TIMESTAMP", "TIMESTAMP'2024-03-31 02:30:00', TIMESTAMP'1970-01-01', NULL, TIMESTAMP'2024-01-01'"),
-        ("DOUBLE", "0.0D, -0.0D, NULL, DOUBLE('NaN')"),
-        ("DECIMAL(20,3)", "1.500, 1.5, NULL, -1.5"),
-        ("BOOLEAN", "true, false, NULL, false"),
-    ],
+    spread(
+        [
+            ("STRING", "'a', 'A', NULL, ''"),
+            ("DATE", "DATE'1500-01-01', DATE'2024-02-29', NULL, DATE'9999-12-31'"),
+            (
+                "TIMESTAMP",
+                "TIMESTAMP'2024-03-31 02:30:00', TIMESTAMP'1970-01-01', NULL, TIMESTAMP'2024-01-01'",
+            ),
+            ("DOUBLE", "0.0D, -0.0D, NULL, DOUBLE('NaN')"),
+            ("DECIMAL(20,3)", "1.500, 1.5, NULL, -1.5"),
+            ("BOOLEAN", "true, false, NULL, false"),
+        ]
+    ),
 )
 def test_sums_by_values_of_any_type(warehouse: vk.Warehouse, kind: str, values: str) -> None:
     warehouse.sql("CREATE TABLE parts (pid INT, price INT, PRIMARY KEY (pid))")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import viewkeeper as vk
+from tests.templates import Filled
 from tests.warehouse.rows import bag, rows
 
 pytestmark = pytest.mark.usefixtures("maintained")
@@ -12,13 +13,16 @@ pytestmark = pytest.mark.usefixtures("maintained")
 FACTS = 40
 
 
-@pytest.fixture
-def shop(warehouse: vk.Warehouse) -> vk.Warehouse:
+def stock(warehouse: vk.Warehouse) -> None:
     stores = [{"id": number, "city": f"c{number % 2}"} for number in range(4)]
     warehouse.create_table("stores", stores, key=["id"])
     pos = [{"store": number % 4, "item": number % 5, "qty": number} for number in range(FACTS)]
     warehouse.create_table("pos", pos)
-    return warehouse
+
+
+@pytest.fixture
+def shop(filled: Filled) -> vk.Warehouse:
+    return filled(stock)
 
 
 def insert(warehouse: vk.Warehouse, *new: tuple[int, int, int]) -> None:

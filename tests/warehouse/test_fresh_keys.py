@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import viewkeeper as vk
+from tests.templates import Filled
 
 pytestmark = pytest.mark.usefixtures("maintained")
 
@@ -19,8 +20,7 @@ VIEWS = {
 CHANGES = {"orders__delta", "items__delta"}
 
 
-@pytest.fixture
-def shop(warehouse: vk.Warehouse) -> vk.Warehouse:
+def stock(warehouse: vk.Warehouse) -> None:
     warehouse.sql("CREATE TABLE orders (o INT NOT NULL PRIMARY KEY, c STRING)")
     warehouse.sql(
         "CREATE TABLE items (o INT NOT NULL REFERENCES orders (o), n INT NOT NULL, p INT, PRIMARY KEY (o, n))"
@@ -30,7 +30,11 @@ def shop(warehouse: vk.Warehouse) -> vk.Warehouse:
         t.insert("items", [(o, n, o - n) for o in range(12) for n in range(o % 4)])
     for name, text in VIEWS.items():
         warehouse.create_view(name, text)
-    return warehouse
+
+
+@pytest.fixture
+def shop(filled: Filled) -> vk.Warehouse:
+    return filled(stock)
 
 
 def refreshed(shop: vk.Warehouse) -> dict[str, tuple[list[str], set[str]]]:

@@ -11,18 +11,22 @@ import pytest
 from pyspark.sql import SparkSession
 
 import viewkeeper as vk
+from tests.templates import Filled
 from tests.warehouse.rows import bag, rows
 from viewkeeper import errors
 
 
-@pytest.fixture
-def shop(warehouse: vk.Warehouse) -> vk.Warehouse:
+def stock(warehouse: vk.Warehouse) -> None:
     warehouse.sql("CREATE TABLE stores (id INT, city STRING, PRIMARY KEY (id))")
     warehouse.sql("CREATE TABLE pos (store INT, qty INT, FOREIGN KEY (store) REFERENCES stores (id))")
     with warehouse.transaction() as t:
         t.insert("stores", [(1, "a"), (2, None)])
         t.insert("pos", [(1, 5), (1, 5), (2, None)])
-    return warehouse
+
+
+@pytest.fixture
+def shop(filled: Filled) -> vk.Warehouse:
+    return filled(stock)
 
 
 def test_bags_keep_duplicates_and_nulls(shop: vk.Warehouse) -> None:

@@ -8,6 +8,7 @@ from decimal import Decimal
 import pytest
 
 import viewkeeper as vk
+from tests.templates import Filled
 from tests.warehouse.rows import bag, rows
 from viewkeeper import errors
 from viewkeeper.algebra.schema import COUNT
@@ -17,12 +18,15 @@ from viewkeeper.storage.publish import publish
 TOTALS = "SELECT store, COUNT(*) AS n, SUM(qty) AS q FROM pos GROUP BY store"
 
 
-@pytest.fixture
-def shop(warehouse: vk.Warehouse) -> vk.Warehouse:
+def stock(warehouse: vk.Warehouse) -> None:
     warehouse.create_table("stores", [{"id": 1, "city": "a"}, {"id": 2, "city": "b"}], key=["id"])
     warehouse.sql("CREATE TABLE pos (store BIGINT, item STRING, qty BIGINT)")
     insert(warehouse, "pos", (1, "x", 5), (1, "y", 3), (2, "x", 3), (2, None, None))
-    return warehouse
+
+
+@pytest.fixture
+def shop(filled: Filled) -> vk.Warehouse:
+    return filled(stock)
 
 
 def insert(warehouse: vk.Warehouse, table: str, *new: tuple[object, ...]) -> None:
