@@ -30,6 +30,9 @@ class Sizes:
     batches: int
     """Batches in a stream."""
 
+    rounds: int
+    """Random batches at most that a test of one way to maintain views goes through."""
+
     fuzz: int
     """Scenarios of the fuzzer, with fixed seeds."""
 
@@ -47,9 +50,20 @@ class Sizes:
     """Of cases that differ in nothing but a value or a type: so many, spread evenly."""
 
 
-SHORT = Sizes(cases=400, changes=8, streams=2, batches=1, fuzz=1, conformance=8, tpch=6, checked=0, some=2)
+SHORT = Sizes(
+    cases=400, changes=8, streams=2, batches=1, rounds=2, fuzz=1, conformance=8, tpch=6, checked=0, some=2
+)
 LONG = Sizes(
-    cases=2400, changes=16, streams=8, batches=3, fuzz=12, conformance=20, tpch=22, checked=1, some=1000
+    cases=2400,
+    changes=16,
+    streams=8,
+    batches=3,
+    rounds=9,
+    fuzz=12,
+    conformance=20,
+    tpch=22,
+    checked=1,
+    some=1000,
 )
 
 
