@@ -18,9 +18,9 @@ SHARES = 2400
 FEW = 10
 
 
-def cases(share: int) -> Callable[[Any], Any]:
-    """Settings for a law with this share of all cases."""
-    fewest = 1 if SIZES.cases < SHORT.cases else min(share, FEW)
+def cases(share: int, at_least: int = FEW) -> Callable[[Any], Any]:
+    """Settings for a law with this share of all cases. It may need some to meet what it is about at all."""
+    fewest = 1 if SIZES.cases < SHORT.cases else min(share, at_least)
     return settings(
         max_examples=max(fewest, share * SIZES.cases // SHARES),
         deadline=None,
