@@ -86,7 +86,7 @@ EXPLAINED = Explanation(
     "counting",
     Known("incremental", "Only the change is computed."),
     (("counting", COUNTING), ("recompute", AGAIN)),
-    (("dred", Known("not-recursive", "The view is not recursive.")),),
+    (("id-diffs", Known("no-key", "The table t has no primary key to tell its rows apart.")),),
     ("t",),
     "scan t [new] (a)",
     (("__v_1", 7),),

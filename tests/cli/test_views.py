@@ -82,7 +82,7 @@ def test_explain_shows_the_choice_its_alternatives_and_the_script(run):
     for part in (
         "recompute",
         "1,000 rows read",
-        "[not-recursive]",
+        "[no-key]",
         "keeps __v_1 (7 rows)",
         "SELECT a FROM t__delta",
     ):

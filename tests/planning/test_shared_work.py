@@ -10,7 +10,7 @@ from viewkeeper.algebra.relations import Relation, Scan, State
 from viewkeeper.algebra.schema import Column, TableSchema
 from viewkeeper.algebra.walk import scans
 from viewkeeper.delta.rules import delta
-from viewkeeper.maintenance.counting import maintained
+from viewkeeper.maintenance.incremental import maintained
 from viewkeeper.maintenance.program import program
 from viewkeeper.maintenance.steps import Script
 from viewkeeper.maintenance.strategy import Batch, Stored, TableChange, View

@@ -13,9 +13,8 @@ import pytest
 from viewkeeper.algebra.schema import COUNT, Column, TableSchema
 from viewkeeper.catalog.catalog import Catalog, ViewDefinition
 from viewkeeper.inspect.status import status
+from viewkeeper.maintenance.incremental import Incremental
 from viewkeeper.maintenance.recompute import Recompute
-from viewkeeper.maintenance.summary_delta.strategy import SummaryDelta
-from viewkeeper.planning import planner
 from viewkeeper.planning.explanation import unbound
 from viewkeeper.refresh import explain as explained
 from viewkeeper.refresh import life, measure
@@ -39,7 +38,7 @@ SUMS = ViewDefinition(
     position=1,
     published=1,
 )
-ONE_EACH = Counter({"by the delta rules": 1, "recompute": 1})
+ONE_EACH = Counter({"Incremental": 1, "Recompute": 1})
 ROW = Layer(2, (DataFile("f", 1, 10, {COUNT: (1, 1)}),))
 
 
@@ -68,15 +67,13 @@ def built(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
     def counted(name: str, build: Any) -> Any:
         def counting(*arguments: Any) -> Any:
-            script = build(*arguments)
-            found[name] += script is not None
-            return script
+            found[name] += 1
+            return build(*arguments)
 
         return counting
 
-    monkeypatch.setattr(planner, "maintained", counted("by the delta rules", planner.maintained))
-    for strategy in (SummaryDelta, Recompute):
-        monkeypatch.setattr(strategy, "plan", counted(strategy.name, strategy.plan))
+    for strategy in (Incremental, Recompute):
+        monkeypatch.setattr(strategy, "plan", counted(strategy.__name__, strategy.plan))
     return found
 
 
@@ -99,15 +96,14 @@ def test_what_only_looks_goes_through_the_stages_of_a_refresh(fewer: tuple[Any, 
     assert life.run not in fewer
 
 
-def test_a_refresh_builds_one_script_by_the_rules_and_one_that_recomputes(
+def test_a_refresh_builds_one_script_that_maintains_and_one_that_recomputes(
     work: Workspace, built: Counter[str]
 ) -> None:
     task = planned(work)
     assert built == ONE_EACH
     assert task.choice is not None
     names = [one.strategy.name for one in task.choice.alternatives]
-    assert names == ["summary-delta", "counting", "recompute"], "two strategies have one script"
-    assert task.choice.alternatives[0].script is task.choice.alternatives[1].script
+    assert names == ["summary-delta", "recompute"]
     assert task.script == task.choice.taken.script
 
 

@@ -38,7 +38,7 @@ def lived(path: Path, kind: str) -> str:
     kind_of_session = str(found.pop("session"))
     assert found == {
         "zoned": [["2024-01-01", 1], ["2024-01-02", 2]],
-        "strategies": ["summary-delta", "counting"],
+        "strategies": ["summary-delta", "summary-delta"],
         "sales": [["c", 8, None]],
         "cities": [[1]],
         "verified": [True, True],

@@ -119,7 +119,13 @@ def test_strata_above_a_recursion(graph: vk.Warehouse) -> None:
         change.delete("edge", [(2, 3)])
         change.insert("edge", [(4, 6)])
         change.insert("node", [(7,)])
-    assert sorted(refreshed(graph, "degree", "apart", "busy")) == ["dred", "dred", "summary-delta"]
+    assert sorted(refreshed(graph, "degree", "apart", "busy")) == [
+        "counting",
+        "summary-delta",
+        "summary-delta",
+    ]
+    strata = graph.history("degree")[-1].report["details"]["strata"]
+    assert strata == {"__degree_1": "dred", "degree": "summary-delta"}
     assert rows(graph, "degree") == [(1, 1, 2), (3, 4, 6), (4, 1, 6), (5, 1, 5)]
     assert rows(graph, "apart") == [(1,), (3,), (4,), (5,), (6,), (7,)]
     graph.sql("DELETE FROM edge WHERE s = 5")
@@ -191,8 +197,9 @@ def test_a_stratum_that_mostly_goes_is_evaluated_from_scratch(
     graph.sql("DELETE FROM edge WHERE s < 4")
     entry = graph.refresh().of("degree")
     assert (entry.strategy, entry.reason.code, entry.details["recomputed"]) == (
-        "dred", "recomputed-stratum", ["__degree_1"],
+        "summary-delta", "recomputed-stratum", ["__degree_1"],
     )  # fmt: skip
+    assert entry.details["strata"] == {"__degree_1": "recompute", "degree": "summary-delta"}
     assert rows(graph, "degree") == [(5, 1)]
     assert graph.verify("degree")
 

@@ -185,6 +185,6 @@ REDEFINED = (
     ("SELECT storeID FROM pos", SALES),
     ("SELECT saleID FROM pos WHERE qty > 5", "SELECT saleID FROM pos WHERE qty > 6"),
     ("SELECT s.storeID, COUNT(*) AS n FROM pos s GROUP BY s.storeID", SALES),
-    (RECURSION["`UNION`"], RECURSION["aggregate above it"]),
+    (RECURSION["aggregate above it"], RECURSION["`UNION`"]),
 )
 """Views that were first one query and are now another."""

@@ -17,18 +17,16 @@ from tools.support.examples import CATALOG, REDEFINED, SALES, SECTIONS, TABLES, 
 from viewkeeper.algebra.relations import Aggregate, TopK, Window
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.algebra.walk import nodes
-from viewkeeper.maintenance.id_diffs.strategy import IdDiffs
+from viewkeeper.maintenance.id_diffs.strategy import ID_DIFFS, TUPLE_DIFFS, IdDiffs
+from viewkeeper.maintenance.incremental import Incremental
+from viewkeeper.maintenance.names import of_view
 from viewkeeper.maintenance.strategy import Batch, Strategy, TableChange, View
 from viewkeeper.maintenance.top_k import buffer_of
-from viewkeeper.planning.planner import STRATEGIES
 from viewkeeper.report import Reason
 from viewkeeper.views import compiled
 
-ASKED: tuple[tuple[Strategy, str], ...] = (
-    *((strategy, "auto") for strategy in STRATEGIES),
-    *((strategy, strategy.name) for strategy in (IdDiffs(), IdDiffs(tuple_based=True))),
-)
-"""Every strategy, and what a view must ask for to get it."""
+ASKED = ("auto", ID_DIFFS, TUPLE_DIFFS)
+"""What a view can ask for: to be maintained stratum by stratum, or by ID-based diffs."""
 
 INSERTED, MIXED = TableChange(rows=5, only_inserts=True), TableChange(rows=5, only_inserts=False)
 REPLACED = replace(MIXED, replaced=True)
@@ -40,13 +38,15 @@ HEAD = f"""# What is maintained how
 
 *Made by `make docs` from the answers of the strategies; a test fails when it is not current.*
 
-- **yes**: the strategy takes the view, through insertions alone and through any other change.
-- **yes¹**: it does, but keeps no state for some operator of the view. The groups or partitions that a
-  change touches, or the first rows, are computed anew from the input.
+- **by default**: how the view is maintained, stratum by stratum, as the report names it. With ¹ no state is
+  kept for some operator of the view: the groups or partitions that a change touches, or the first rows, are
+  computed anew from the input.
+- **lattice**: whether its summary-delta can come from that of another view, or be another one's source.
+- **yes** for `id-diffs` and `tuple-diffs`, which are for views that ask for them: they take the view, through
+  insertions alone and through any other change.
 - Else the reason code, see [below](#reason-codes). Of two answers, the first is for insertions alone.
 
-`id-diffs` and `tuple-diffs` are for views that ask for them. A view that all strategies refuse is
-recomputed. [Strategies](strategies/README.md) says which is chosen, and how each works.
+A view that cannot be maintained is recomputed. [Strategies](strategies/README.md) says how each works.
 
 The examples read these tables, and the view `sales`, which is `{SALES}`:
 """
@@ -61,25 +61,44 @@ def batch_of(sql: str, change: TableChange) -> Batch:
     return Batch(dict.fromkeys(defined(sql, CATALOG).tables, change))
 
 
-def answers(sql: str, strategy: Strategy, asked: str) -> tuple[Reason | None, ...]:
-    """What a strategy says to insertions alone, and to any other change."""
+def strategy_of(view: View, asked: str) -> Strategy:
+    return Incremental(of_view(view)) if asked == "auto" else IdDiffs(asked == TUPLE_DIFFS)
+
+
+def answers(sql: str, asked: str) -> tuple[Reason | None, ...]:
+    """What the strategy that is asked for says to insertions alone, and to any other change."""
     view = view_of(sql, asked)
+    strategy = strategy_of(view, asked)
     return tuple(strategy.refuse(view, batch_of(sql, change)) for change in (INSERTED, MIXED))
 
 
 def refusals() -> Iterator[tuple[str, Reason]]:
     """Every refusal that the examples meet, and those that depend on more than the view's query."""
-    queries = [sql for examples in SECTIONS.values() for sql in examples.values()]
-    for strategy, asked in ASKED:
-        found = [reason for sql in queries for reason in answers(sql, strategy, asked)]
+    for asked in ASKED:
+        for sql in queries():
+            name = strategy_of(view_of(sql, asked), asked).name
+            yield from ((name, reason) for reason in answers(sql, asked) if reason is not None)
         for before, after in REDEFINED:
             view, mixed = view_of(after, asked), batch_of(after, MIXED)
-            found += [
+            strategy = strategy_of(view, asked)
+            found = (
                 strategy.refuse(view, batch_of(after, REPLACED)),
                 strategy.refuse(replace(view, before=view_of(before, asked)), mixed),
                 strategy.refuse(view_of(after, "auto"), mixed),
-            ]
-        yield from ((strategy.name, reason) for reason in found if reason is not None)
+            )
+            yield from ((strategy.name, reason) for reason in found if reason is not None)
+
+
+def queries() -> list[str]:
+    return [sql for examples in SECTIONS.values() for sql in examples.values()]
+
+
+def why_alone(sql: str) -> Reason | None:
+    """Why the view of a query takes part in no lattice."""
+    found = view_of(sql, "auto").summary
+    if isinstance(found, Reason):
+        return found
+    return None if found is not None else Reason("no-plan", "its SQL has no plan")
 
 
 def keeps_no_state(view: View) -> bool:
@@ -106,21 +125,26 @@ def _table(table: TableSchema) -> str:
 
 
 def _matrix(examples: Mapping[str, str]) -> Iterator[str]:
-    yield _row("construct", "example", *(f"`{strategy.name}`" for strategy, _ in ASKED))
-    yield _row(*("---" for _ in range(2 + len(ASKED))))
+    yield _row("construct", "example", "by default", "lattice", f"`{ID_DIFFS}`", f"`{TUPLE_DIFFS}`")
+    yield _row(*("---" for _ in range(6)))
     for construct, sql in examples.items():
-        yield _row(construct, f"`{sql}`", *(_cell(sql, strategy, asked) for strategy, asked in ASKED))
+        default, *others = (_cell(sql, asked) for asked in ASKED)
+        alone = why_alone(sql)
+        yield _row(construct, f"`{sql}`", default, "yes" if alone is None else f"`{alone.code}`", *others)
 
 
-def _cell(sql: str, strategy: Strategy, asked: str) -> str:
-    taken = "yes¹" if keeps_no_state(view_of(sql, asked)) else "yes"
-    texts = (taken if reason is None else f"`{reason.code}`" for reason in answers(sql, strategy, asked))
+def _cell(sql: str, asked: str) -> str:
+    view = view_of(sql, asked)
+    taken = f"`{of_view(view)}`" if asked == "auto" else "yes"
+    taken += "¹" if keeps_no_state(view) else ""
+    texts = (taken if reason is None else f"`{reason.code}`" for reason in answers(sql, asked))
     return ", ".join(dict.fromkeys(texts))
 
 
 def _codes() -> Iterator[str]:
     names, sentences = defaultdict(set), defaultdict(set)
-    for name, reason in refusals():
+    alone = (("lattice", reason) for sql in queries() if (reason := why_alone(sql)) is not None)
+    for name, reason in (*refusals(), *alone):
         names[reason.code].add(f"`{name}`")
         sentences[reason.code].add(_CALL.sub("f(…)", reason.sentence))
     yield _row("code", "given by", "sentences")

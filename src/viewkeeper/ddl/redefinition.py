@@ -13,8 +13,8 @@ from dataclasses import replace
 from viewkeeper.algebra.schema import Column, is_hidden
 from viewkeeper.catalog.catalog import Catalog, ViewDefinition
 from viewkeeper.errors import AmbiguousColumn, InvalidSQL, UnknownColumn
-from viewkeeper.maintenance.counting import redefined
 from viewkeeper.maintenance.recursion.stored_strata import stored_names
+from viewkeeper.maintenance.refusals import redefined
 from viewkeeper.maintenance.strategy import Stratum, View
 from viewkeeper.maintenance.typed_calls import types_of, with_types
 from viewkeeper.spark.analysis import (

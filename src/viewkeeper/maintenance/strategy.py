@@ -2,7 +2,7 @@
 
 refuse   may it maintain this view through this batch? A reason when not, never an exception.
 state    which relations must be stored for it?
-plan     the Δ-script of this batch; None where that is what the delta rules make of the view's strata.
+plan     the Δ-script of this batch.
 """
 
 from __future__ import annotations
@@ -181,17 +181,7 @@ class Strategy(Protocol):
 
     def state(self, view: View) -> tuple[Stratum, ...]: ...
 
-    def plan(self, view: View, batch: Batch) -> Script | None: ...
-
-
-class ByDeltaRules:
-    """What strategies have in common that maintain a view's strata by the delta rules: by default, all."""
-
-    def state(self, view: View) -> tuple[Stratum, ...]:
-        return view.strata[:-1]
-
-    def plan(self, view: View, batch: Batch) -> Script | None:
-        return None
+    def plan(self, view: View, batch: Batch) -> Script: ...
 
 
 def bound(rel: Relation, counted: frozenset[str]) -> Relation:

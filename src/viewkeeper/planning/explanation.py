@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, assert_never
 
 from viewkeeper.algebra.build import is_empty
 from viewkeeper.algebra.relations import Relation
 from viewkeeper.maintenance.id_diffs import Apply
 from viewkeeper.maintenance.id_diffs.strategy import hidden, hidden_name
+from viewkeeper.maintenance.incremental import Incremental
 from viewkeeper.maintenance.lattice.derives import Edge
 from viewkeeper.maintenance.lattice.summary import Summary
+from viewkeeper.maintenance.names import SUMMARY_DELTA, of_script
 from viewkeeper.maintenance.steps import (
     AppendLayer,
     ApplyDiffs,
@@ -25,7 +27,7 @@ from viewkeeper.maintenance.steps import (
 from viewkeeper.maintenance.strategy import Batch, View
 from viewkeeper.maintenance.summary_delta.figures import figures
 from viewkeeper.maintenance.summary_delta.prepare import BatchFacts as Changes
-from viewkeeper.maintenance.summary_delta.strategy import SummaryDelta, first_aggregation
+from viewkeeper.maintenance.summary_delta.sources import first_aggregation, is_merged
 from viewkeeper.planning.cost import Estimate
 from viewkeeper.planning.phases import phases
 from viewkeeper.planning.physical import Facts, Physical, lowered, shown
@@ -64,7 +66,8 @@ class Explanation:
     summary-delta this one's comes from, and `figures` how mumick97 writes the summary-delta and the refresh.
     `shares` are steps that are done once for this view and for others, which it names. `fresh` are keys whose
     rows are looked up in the changes, because all their changed values are new or gone. `note` says what the
-    view's text leaves open.
+    view's text leaves open. `strata` are the names of what is done for each stored relation; `alone` is why a
+    view that has a summary-delta takes part in no lattice.
     """
 
     view: str
@@ -82,6 +85,8 @@ class Explanation:
     shares: Mapping[str, list[str]] = field(default_factory=dict)
     fresh: tuple[str, ...] = ()
     note: str = ""
+    strata: Mapping[str, str] = field(default_factory=dict)
+    alone: Reason | None = None
 
     def __str__(self) -> str:
         parts = [
@@ -94,6 +99,8 @@ class Explanation:
                 for name, cost in self.expected
             ),
             *(f"  not {name}: {reason}" for name, reason in self.rejected),
+            *(f"  {relation}: {done}" for relation, done in self.strata.items() if len(self.strata) > 1),
+            *([f"  in no lattice: {self.alone}"] if self.alone else []),
             *(f"  keeps {kept}" for kept in self.kept()),
             *([f"  by way of {self.parent}"] if self.parent else []),
             *(f"  {shared}" for shared in shared_with(self.shares)),
@@ -141,6 +148,8 @@ class Explanation:
             "fresh": list(self.fresh),
             "figures": self.figures,
             "note": self.note,
+            "strata": dict(self.strata),
+            "alone": None if self.alone is None else asdict(self.alone),
         }
 
     def _repr_html_(self) -> str:
@@ -177,7 +186,7 @@ def explanation(
     common = common or SharedWork({view.name: choice.taken.script})
     script = (*common.parts_of(view.name), *common.scripts[view.name])
     steps = [explained for step in script for explained in _explained(step, lower)]
-    is_summary_delta = isinstance(choice.strategy, SummaryDelta)
+    is_summary_delta = isinstance(choice.strategy, Incremental) and is_merged(view, batch)
     plan = "\n\n".join(f"{s.name} =\n{show(s.query)}" for s in view.strata if s.query is not None)
     return Explanation(
         view.name,
@@ -194,7 +203,16 @@ def explanation(
         _figures(view, batch, edge) if is_summary_delta else "",
         common.sharers(view.name),
         () if choice.strategy is RECOMPUTE else tuple(str(keys) for keys in batch.fresh),
+        strata=of_script(view, choice.taken.script),
+        alone=_why_alone(view, choice),
     )
+
+
+def _why_alone(view: View, choice: Choice) -> Reason | None:
+    """Why a view that is maintained by its summary-delta gets and gives none in a lattice."""
+    if choice.strategy.name == SUMMARY_DELTA and isinstance(view.summary, Reason):
+        return view.summary
+    return None
 
 
 def shared_with(shares: Mapping[str, list[str]]) -> list[str]:

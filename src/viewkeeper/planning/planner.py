@@ -4,27 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache, reduce
+from functools import reduce
 
 from viewkeeper.errors import CannotMaintain, InvalidOption
-from viewkeeper.maintenance.counting import Counting, maintained
-from viewkeeper.maintenance.dred.strategy import NOT_RECURSIVE, Dred
 from viewkeeper.maintenance.id_diffs import IdView
 from viewkeeper.maintenance.id_diffs.strategy import TUPLE_DIFFS, IdDiffs
+from viewkeeper.maintenance.incremental import Incremental
+from viewkeeper.maintenance.names import of_view
 from viewkeeper.maintenance.recompute import Recompute
 from viewkeeper.maintenance.steps import Script
 from viewkeeper.maintenance.strategy import Batch, Strategy, View
-from viewkeeper.maintenance.summary_delta.strategy import NOT_A_CUBE, SummaryDelta
 from viewkeeper.planning.calibration import Calibration
 from viewkeeper.planning.cost import Estimate, estimate
 from viewkeeper.report import Reason
 
 UNKNOWN = Calibration()
 RECOMPUTE = Recompute()
-STRATEGIES: tuple[Strategy, ...] = (SummaryDelta(), Counting(), Dred())
-
-FOR_OTHER_VIEWS = frozenset({NOT_RECURSIVE, NOT_A_CUBE})
-"""Refusals that say nothing about a view, only that the strategy is meant for others."""
 
 POLICIES = ("auto", "incremental", "strict", "full")
 
@@ -82,7 +77,7 @@ def choose(view: View, batch: Batch, policy: str, known: Calibration = UNKNOWN) 
         raise _cannot_maintain(view, rejected)
     *accepted, again = _alternatives((*able, RECOMPUTE), view, batch, known)
     if not accepted:
-        return Choice(RECOMPUTE, _telling(rejected), rejected, (again,))
+        return Choice(RECOMPUTE, rejected[-1][1], rejected, (again,))
     best = reduce(_better, accepted)
     if policy == view.asked == "auto" and _should_recompute(again, best, batch):
         best, reason = (
@@ -97,16 +92,11 @@ def choose(view: View, batch: Batch, policy: str, known: Calibration = UNKNOWN) 
 def _alternatives(
     strategies: Iterable[Strategy], view: View, batch: Batch, known: Calibration
 ) -> tuple[Alternative, ...]:
-    """Each strategy with its script and cost; where several go by the delta rules, that script is one."""
-
-    def priced(script: Script) -> tuple[Script, Estimate]:
-        return script, estimate(script, view, batch)
-
-    by_rules = cache(lambda: priced(maintained(view, batch)))
+    """Each strategy with its script and cost."""
     found = []
     for strategy in strategies:
-        own = strategy.plan(view, batch)
-        script, model = by_rules() if own is None else priced(own)
+        script = strategy.plan(view, batch)
+        model = estimate(script, view, batch)
         found.append(Alternative(strategy, script, model, known.corrected(strategy.name, model)))
     return tuple(found)
 
@@ -131,11 +121,12 @@ def _is_clearly_less(this: Estimate, other: Estimate) -> bool:
 
 
 def candidates(view: View) -> tuple[Strategy, ...]:
-    """What may maintain a view: where it is stored by its IDs, ID-based diffs alone."""
+    """What may maintain a view: stratum by stratum; where it is stored by its IDs, ID-based diffs alone."""
+    by_strata = Incremental(of_view(view))
     if view.by_ids is None:
-        return STRATEGIES
+        return (by_strata,)
     asked = IdDiffs(view.asked == TUPLE_DIFFS)
-    return (asked,) if isinstance(view.by_ids, IdView) else (asked, *STRATEGIES)
+    return (asked,) if isinstance(view.by_ids, IdView) else (asked, by_strata)
 
 
 def require_strategy(view: View, batch: Batch) -> None:
@@ -146,10 +137,10 @@ def require_strategy(view: View, batch: Batch) -> None:
 
 
 def _cannot_maintain(view: View, rejected: tuple[tuple[str, Reason], ...]) -> CannotMaintain:
-    last = _telling(rejected)
+    last = rejected[-1][1]
     return CannotMaintain(
         f"{view.name} cannot be maintained incrementally.",
-        "\n".join(f"{name}: {reason}" for name, reason in rejected) or str(last),
+        "\n".join(f"{name}: {reason}" for name, reason in rejected),
         "Use the policy incremental or auto, or change the view.",
         view=view.name,
         code=last.code,
@@ -161,9 +152,3 @@ def _asked(view: View, batch: Batch) -> tuple[list[Strategy], tuple[tuple[str, R
     refusals = [(strategy, strategy.refuse(view, batch)) for strategy in candidates(view)]
     able = [strategy for strategy, reason in refusals if reason is None]
     return able, tuple((strategy.name, reason) for strategy, reason in refusals if reason is not None)
-
-
-def _telling(rejected: tuple[tuple[str, Reason], ...]) -> Reason:
-    """The refusal that says most about the view."""
-    found = [reason for _, reason in rejected if reason.code not in FOR_OTHER_VIEWS]
-    return found[-1] if found else Reason("no-strategy", "No incremental strategy applies.")

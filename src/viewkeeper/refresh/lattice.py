@@ -21,7 +21,7 @@ from viewkeeper.maintenance.lattice.derives import Edge
 from viewkeeper.maintenance.lattice.parents import Statistics, choose_for_deltas, choose_for_views
 from viewkeeper.maintenance.lattice.summary import Summary
 from viewkeeper.maintenance.summary_delta.prepare import BatchFacts as Changes
-from viewkeeper.maintenance.summary_delta.strategy import SummaryDelta
+from viewkeeper.maintenance.summary_delta.sources import is_merged
 from viewkeeper.refresh.derivations import Derivations
 from viewkeeper.refresh.passes import planned_passes
 from viewkeeper.refresh.state import RefreshState
@@ -42,13 +42,8 @@ def lattice(state: RefreshState) -> RefreshState:
     if not state.request.use_lattice:
         return state
     tasks = [] if state.work.engine.is_netting else state.through_tables()
-    members = {t.name: t for t in tasks if isinstance(t.view.summary, Summary) and has_summary_delta(t)}
+    members = {t.name: t for t in tasks if isinstance(t.view.summary, Summary) and is_merged(t.view, t.batch)}
     return replace(state, derivations=_whole_states(state, _summary_deltas(state, members)))
-
-
-def has_summary_delta(task: Task) -> bool:
-    """Whether a view can be maintained by its summary-delta alone."""
-    return SummaryDelta().refuse(task.view, task.batch) is None
 
 
 def _summary_deltas(state: RefreshState, known: Mapping[str, Task]) -> Derivations:

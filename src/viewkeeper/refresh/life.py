@@ -14,13 +14,14 @@ from itertools import count
 from viewkeeper.catalog.catalog import ViewDefinition
 from viewkeeper.ddl.redefinition import without_plan
 from viewkeeper.errors import WrongType
+from viewkeeper.maintenance.summary_delta.sources import is_merged
 from viewkeeper.refresh.batches import batches
 from viewkeeper.refresh.check import check
 from viewkeeper.refresh.choose import choose
 from viewkeeper.refresh.derive import derive
 from viewkeeper.refresh.fold import fold
 from viewkeeper.refresh.fresh_keys import fresh_keys
-from viewkeeper.refresh.lattice import has_summary_delta, lattice
+from viewkeeper.refresh.lattice import lattice
 from viewkeeper.refresh.relevance import relevance
 from viewkeeper.refresh.renew import renew
 from viewkeeper.refresh.run import run
@@ -91,7 +92,7 @@ def propagate(work: Workspace, request: Request) -> Report:
 
     def begin(draft: Draft) -> RefreshState:
         behind = through((stale, renew, take_over, batches), RefreshState(work, draft.copied()))
-        names = tuple(task.name for task in behind.through_tables() if has_summary_delta(task))
+        names = tuple(task.name for task in behind.through_tables() if is_merged(task.view, task.batch))
         asked = names if request.names is None else tuple(n for n in names if n in request.names)
         return RefreshState(work, draft, replace(request, names=asked, policy="incremental"))
 

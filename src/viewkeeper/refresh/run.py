@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from viewkeeper.maintenance.summary_delta.strategy import SummaryDelta
+from viewkeeper.maintenance.incremental import Incremental
+from viewkeeper.maintenance.names import SUMMARY_DELTA, of_script
 from viewkeeper.planning.planner import RECOMPUTE, Alternative, Choice
 from viewkeeper.refresh.choose import LEARNED, learned
 from viewkeeper.refresh.lattice import DELTA_SIZE
@@ -36,7 +37,7 @@ def _run(state: RefreshState, task: Task) -> Task:
         state.derivations.supply(name, execution)
         state.shared.supply(name, execution)
         execution.run(task.script)
-        if name in state.derivations.members and isinstance(task.choice.strategy, SummaryDelta):
+        if name in state.derivations.members and isinstance(task.choice.strategy, Incremental):
             state.derivations.done[name] = execution
         seconds = task.seconds + time.perf_counter() - started
         report = _report(state, replace(task, seconds=seconds), task.choice, execution)
@@ -67,7 +68,7 @@ def _nothing_to_do(task: Task, is_taken_over: bool) -> ViewReport:
     lasting = {key: task.earlier[key] for key in LASTING if key in task.earlier}
     strategy, reason = "none", IRRELEVANT if task.rows_dropped else UNCHANGED
     if is_taken_over:
-        strategy, reason = SummaryDelta.name, PROPAGATED
+        strategy, reason = SUMMARY_DELTA, PROPAGATED
     details = {"rows_dropped": task.rows_dropped, **lasting}
     return ViewReport(task.name, strategy, reason, seconds=task.seconds, details=details)
 
@@ -88,6 +89,7 @@ def _report(state: RefreshState, task: Task, choice: Choice, execution: Executio
         execution.rows_written,
         task.seconds,
         {
+            "strata": _done(task, choice, execution),
             "groups_recomputed": execution.groups_recomputed,
             "steps_skipped": execution.skipped,
             "recomputed": execution.recomputed,
@@ -103,6 +105,12 @@ def _report(state: RefreshState, task: Task, choice: Choice, execution: Executio
             DELTA_SIZE: {"rows": execution.rows_written - execution.groups_recomputed, "changes": changes},
         },
     )
+
+
+def _done(task: Task, choice: Choice, execution: Execution) -> dict[str, str]:
+    """What was done for each stored relation of the view."""
+    done = of_script(task.view, choice.taken.script)
+    return done | dict.fromkeys(execution.recomputed, RECOMPUTE.name)
 
 
 def _reason(choice: Choice, execution: Execution) -> Reason:

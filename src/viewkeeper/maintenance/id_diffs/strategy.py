@@ -18,10 +18,10 @@ from viewkeeper.algebra.expressions import Named, literal, same
 from viewkeeper.algebra.merge.spec import DiffKind, MergeSpec, Operator
 from viewkeeper.algebra.relations import Project, Reference, Relation
 from viewkeeper.algebra.walk import rewrite
-from viewkeeper.maintenance.counting import replaced_input
 from viewkeeper.maintenance.id_diffs import IdView
 from viewkeeper.maintenance.id_diffs.diffs import Diff
 from viewkeeper.maintenance.id_diffs.schemas import base_tables, belongs, modification_log
+from viewkeeper.maintenance.refusals import replaced_input
 from viewkeeper.maintenance.steps import ApplyDiffs, Compute, Script, Step
 from viewkeeper.maintenance.strategy import Batch, Stratum, TableChange, View
 from viewkeeper.report import Reason

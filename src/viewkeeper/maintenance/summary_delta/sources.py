@@ -1,29 +1,21 @@
-"""Summary-delta maintenance: mumick97 sections 3 to 5, for generalized cube views.
+"""Where the summary-delta of a generalized cube view comes from: mumick97 sections 3 to 5.
 
     propagate   sd_v = γ(prepare-changes), perhaps aggregated before dimensions are joined (section 4.1.3), or
                 an edge query over the summary-delta of a parent in the lattice
-    refresh     sd_v is appended as a layer; groups whose extreme was lost are computed anew
 
-The state, the summary-delta and its merge are those of every aggregate (`delta/aggregate_state.py`). What the
-lattice adds is where the summary-delta comes from: `Batch.offer` holds its plan where a parent has one.
+The state, the summary-delta and its merge are those of every aggregate (`delta/aggregate_state.py`,
+`maintenance/aggregates.py`). `Batch.offer` holds the plan of an edge where a parent has a summary-delta.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from viewkeeper.algebra.counts import plain
 from viewkeeper.algebra.relations import Aggregate, Reference, Relation
 from viewkeeper.delta.aggregate_state import aggregate_state
 from viewkeeper.delta.summary_delta import summary_columns, summary_delta
-from viewkeeper.maintenance.aggregates import append_summary
-from viewkeeper.maintenance.counting import (
-    SummaryDeltas,
-    maintained,
-    no_plan,
-    redefined,
-    replaced_input,
-    sd_name,
-    stratum_delta,
-)
 from viewkeeper.maintenance.lattice.build import lattice
 from viewkeeper.maintenance.lattice.cube_view import CubeView, source
 from viewkeeper.maintenance.lattice.derives import Edge, derives
@@ -34,34 +26,60 @@ from viewkeeper.maintenance.lattice.summary import (
     is_exact,
     stored_edge,
 )
+from viewkeeper.maintenance.refusals import refusal
 from viewkeeper.maintenance.steps import Compute, Script
-from viewkeeper.maintenance.strategy import Batch, ByDeltaRules, View
+from viewkeeper.maintenance.strategy import Batch, Stratum, View
+from viewkeeper.maintenance.stratum_delta import stratum_delta
 from viewkeeper.maintenance.summary_delta.preaggregate import pays, preaggregated
 from viewkeeper.maintenance.summary_delta.prepare import BatchFacts as Changes
-from viewkeeper.report import Reason
-
-NOT_A_CUBE = "not-a-cube-view"
 
 
-class SummaryDelta(ByDeltaRules):
-    """One row per group that the changes touch, merged into the summary."""
+@dataclass(frozen=True)
+class SummaryDeltas:
+    """Where the summary-deltas of strata come from: in `along`, or from Δ of a stratum's own input.
 
-    name = "summary-delta"
+    Those along an edge may read those of `parents`, which stand first in `order`, and the results of the
+    steps that are done `first`.
+    """
 
-    def refuse(self, view: View, batch: Batch) -> Reason | None:
-        if not isinstance(view.summary, (Summary, GroupingSets)):
-            why = view.summary.sentence if isinstance(view.summary, Reason) else "its SQL has no plan"
-            return Reason(NOT_A_CUBE, f"The view is no generalized cube view: {why}.")
-        if view.before is not None:
-            return redefined(view) or Reason(NOT_A_CUBE, "The view's definition has changed.")
-        return no_plan(view) or replaced_input(batch)
+    along: Mapping[str, Relation] = field(default_factory=dict)
+    parents: frozenset[str] = frozenset()
+    order: tuple[str, ...] = ()
+    first: Script = ()
 
-    def plan(self, view: View, batch: Batch) -> Script | None:
-        if isinstance(view.summary, GroupingSets):
-            return maintained(view, batch, along_lattice(view.summary, batch))
-        if batch.offer.summary is not None:
-            return tuple(append_summary(view.top, batch.offer.summary, batch.changed, batch, ()))
-        return _preaggregated(view, batch)
+    def ordered(self, strata: Iterable[Stratum]) -> list[Stratum]:
+        place = {name: number for number, name in enumerate(self.order)}
+        return sorted(strata, key=lambda stratum: place.get(stratum.name, len(place)))
+
+
+OWN = SummaryDeltas()
+
+
+def sd_name(stratum: str) -> str:
+    """The result that holds the summary-delta of a stratum."""
+    return f"__sd__{stratum}"
+
+
+def summary_deltas(view: View, batch: Batch) -> SummaryDeltas:
+    """Where a view's summary-deltas come from: other views, its own other grouping sets, or changes that are
+    aggregated before they are joined; else Δ of their input."""
+    if view.before is not None:
+        return OWN
+    match view.summary:
+        case GroupingSets():
+            return along_lattice(view.summary, batch)
+        case Summary() if batch.offer.summary is not None:
+            return SummaryDeltas({view.top.name: batch.offer.summary})
+        case Summary():
+            return _preaggregated(view.top.name, view.summary, batch)
+        case _:
+            return OWN
+
+
+def is_merged(view: View, batch: Batch) -> bool:
+    """Whether a view can be maintained by its summary-delta alone."""
+    is_summary = isinstance(view.summary, (Summary, GroupingSets))
+    return is_summary and view.before is None and refusal(view, batch) is None
 
 
 def first_aggregation(cube: CubeView, batch: Batch) -> Edge | None:
@@ -74,12 +92,11 @@ def first_aggregation(cube: CubeView, batch: Batch) -> Edge | None:
     return edge if isinstance(edge, Edge) and _serves(edge, batch) else None
 
 
-def _preaggregated(view: View, batch: Batch) -> Script | None:
-    """The changes aggregated by what the joins with dimensions need, and joined then."""
-    assert isinstance(view.summary, Summary)
-    edge = first_aggregation(view.summary.cube, batch)
+def _preaggregated(name: str, view: Summary, batch: Batch) -> SummaryDeltas:
+    """The changes aggregated by what the joins with dimensions need, and joined then, where that pays."""
+    edge = first_aggregation(view.cube, batch)
     if edge is None:
-        return None
+        return OWN
     first = edge.parent
     aggregate = Aggregate(source(first), first.keys, first.measures)
     state = aggregate_state(aggregate)
@@ -87,10 +104,8 @@ def _preaggregated(view: View, batch: Batch) -> Script | None:
     change = stratum_delta(aggregate.child, batch.changed, batch, frozenset())
     prepared = Compute(first.name, plain(summary_delta(state, change)), "prepare-changes, aggregated")
     delta = Reference(first.name, summary_columns(state))
-    summary = edge_summary_delta(
-        stored_edge(edge, batch.stored.counted), Summary(first, state), view.summary, delta
-    )
-    return (prepared, *append_summary(view.top, summary, batch.changed, batch, ()))
+    summary = edge_summary_delta(stored_edge(edge, batch.stored.counted), Summary(first, state), view, delta)
+    return SummaryDeltas({name: summary}, first=(prepared,))
 
 
 def _rows(batch: Batch, cube: CubeView) -> int:
