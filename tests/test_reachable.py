@@ -1,11 +1,21 @@
-"""Every module of the package is reached from its public names or from the command line."""
+"""Every module and function of the package is reached from its public names or from the command line."""
 
 from __future__ import annotations
 
 import ast
 from pathlib import Path
 
+from tests.reach import unreached
+
 SOURCE = Path(__file__).parents[1] / "src" / "viewkeeper"
+ASKED_FOR_BY_TESTS = {
+    "viewkeeper.inspect.repro.changes",  # files that repeat a wrong refresh call it
+    "viewkeeper.maintenance.id_diffs.IdView.base_steps",
+    "viewkeeper.maintenance.lattice.build.Lattice.bottoms",
+    "viewkeeper.maintenance.lattice.build.Lattice.out_of",
+    "viewkeeper.maintenance.lattice.build.Lattice.restricted_to",
+    "viewkeeper.maintenance.lattice.build.Lattice.tops",
+}
 ENTRIES = ("viewkeeper", "viewkeeper.__main__", "viewkeeper.cli")
 
 
@@ -48,3 +58,7 @@ def test_what_only_the_command_line_uses_is_reached_from_there() -> None:
     unreached = modules().keys() - reached(("viewkeeper",))
     assert "viewkeeper.cli.upkeep" in unreached
     assert "viewkeeper.warehouse" not in unreached
+
+
+def test_no_function_is_there_for_tests_alone() -> None:
+    assert unreached(modules()) == ASKED_FOR_BY_TESTS

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.algebra.facts import functional_dependencies, keys, nullable
 from tests.sql.database import CATALOG
-from viewkeeper.algebra.facts import determines, functional_dependencies, is_linear, keys
-from viewkeeper.algebra.nullability import not_null, nullable
+from viewkeeper.algebra.facts import determines, is_linear
+from viewkeeper.algebra.nullability import not_null
 from viewkeeper.algebra.relations import Relation
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.sql.parse import parse_view

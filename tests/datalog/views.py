@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
+from tests.datalog.fixpoints import as_fixpoint
 from tests.datalog.interpreter import Bag, Database
 from tests.datalog.programs import CATALOG, TABLES
 from viewkeeper.algebra.build import projected
@@ -13,7 +14,7 @@ from viewkeeper.algebra.expressions import Named, column
 from viewkeeper.algebra.relations import Fixpoint, Reference, Relation, Scan
 from viewkeeper.algebra.walk import rewrite
 from viewkeeper.datalog.syntax import Program
-from viewkeeper.datalog.translate import DerivedPredicate, as_fixpoint, translate
+from viewkeeper.datalog.translate import DerivedPredicate, translate
 from viewkeeper.maintenance.dred.algorithm import Maintained, maintain
 from viewkeeper.maintenance.dred.changed_subgoals import Changes
 from viewkeeper.maintenance.recursion.port import Run

@@ -18,12 +18,14 @@ from hypothesis import strategies as st
 from tests.laws.settings import cases
 from tests.maintenance.id_diffs.stage import Stage
 from tests.maintenance.id_diffs.views import SCHEMAS, Tables, random_change, random_tables, random_view
+from tests.reference.applied_diffs import applied
+from tests.reference.scripts import base_table_reads
 from tests.sizes import SIZES
 from viewkeeper.algebra.merge.spec import DiffKind
 from viewkeeper.algebra.relations import Reference, Relation
-from viewkeeper.maintenance.id_diffs import Caching, IdView, Script, base_table_reads, define
+from viewkeeper.maintenance.id_diffs import Caching, IdView, Script, define
 from viewkeeper.maintenance.id_diffs.caches import ChangeSource
-from viewkeeper.maintenance.id_diffs.diffs import Diff, applied
+from viewkeeper.maintenance.id_diffs.diffs import Diff
 from viewkeeper.maintenance.id_diffs.inline import inlined
 from viewkeeper.maintenance.id_diffs.schemas import BaseTable, base_tables, conditional_attributes
 from viewkeeper.maintenance.id_diffs.script import Apply

@@ -22,16 +22,12 @@ from sqlglot import exp
 
 from tests.laws.irrelevant_views import TABLES, Views, scalar
 from tests.laws.settings import cases
+from tests.reference.relevance_together import irrelevant_together, relevance, relevance_together
 from viewkeeper.algebra.counts import plain
 from viewkeeper.algebra.expressions import Scalar
 from viewkeeper.algebra.relations import Bound, Filter, Join, JoinKind, Relation, Scan
 from viewkeeper.algebra.schema import Column
 from viewkeeper.algebra.walk import base_tables
-from viewkeeper.maintenance.relevance.irrelevant_updates import (
-    irrelevant_together,
-    relevance,
-    relevance_together,
-)
 from viewkeeper.sql.render import DUCKDB, render, render_expression
 
 INTEGERS = {"i": ("A", "B"), "j": ("C", "D"), "l": ("E", "F")}

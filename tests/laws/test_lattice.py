@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from tests.laws.settings import cases
 from tests.laws.stars import Database, change, dimensions, facts, schemas, view
 from tests.laws.test_summary_delta import refreshed
+from tests.reference.propagation import propagate
+from tests.reference.summary_refresh import full_state, preaggregated_delta
 from viewkeeper.algebra.counts import plain
 from viewkeeper.algebra.relations import Aggregate, Reference, Relation
 from viewkeeper.delta.states import old
@@ -23,14 +25,9 @@ from viewkeeper.maintenance.lattice.build import Lattice, lattice
 from viewkeeper.maintenance.lattice.cube_view import CubeView, source
 from viewkeeper.maintenance.lattice.edge import edge_query
 from viewkeeper.maintenance.lattice.friendly import extended, lattice_friendly
-from viewkeeper.maintenance.lattice.parents import (
-    Statistics,
-    choose_for_deltas,
-    choose_for_views,
-    propagate,
-)
-from viewkeeper.maintenance.summary_delta.preaggregate import preaggregated, preaggregated_delta
-from viewkeeper.maintenance.summary_delta.prepare import BatchFacts, alive, full_state
+from viewkeeper.maintenance.lattice.parents import Statistics, choose_for_deltas, choose_for_views
+from viewkeeper.maintenance.summary_delta.preaggregate import preaggregated
+from viewkeeper.maintenance.summary_delta.prepare import BatchFacts, alive
 from viewkeeper.maintenance.summary_delta.state import delta_columns, stored_columns, visible
 
 RANDOM = st.randoms(use_true_random=False)

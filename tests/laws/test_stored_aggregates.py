@@ -17,6 +17,15 @@ from tests.laws.expressions import AGGREGATES, ANY, BOOLEAN, DECIMAL, DOUBLE, IN
 from tests.laws.harness import difference, load, rows_of, scan, store, value
 from tests.laws.plans import Draw, plan
 from tests.laws.settings import cases
+from tests.reference.stored_aggregate import (
+    affected_rows,
+    as_updates,
+    groups_to_recompute,
+    recomputed_state,
+    refreshed,
+    strongly_minimal,
+    weakly_minimal,
+)
 from viewkeeper.algebra.build import filtered, minus, projected, restricted_to, union_all
 from viewkeeper.algebra.counts import plain, weighted
 from viewkeeper.algebra.expressions import Named, column, function, literal, not_
@@ -25,17 +34,7 @@ from viewkeeper.algebra.walk import base_tables
 from viewkeeper.delta import delta, old
 from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState, aggregate_state
 from viewkeeper.delta.parts import PartKind
-from viewkeeper.delta.stored_aggregate import (
-    affected_rows,
-    as_updates,
-    groups_to_recompute,
-    is_undetermined,
-    met,
-    recomputed_state,
-    refreshed,
-    strongly_minimal,
-    weakly_minimal,
-)
+from viewkeeper.delta.stored_aggregate import is_undetermined, met
 from viewkeeper.delta.summary_delta import full_state, group_totals, summary_delta, with_holders
 from viewkeeper.maintenance.aggregates import refreshed_groups
 

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from tests.laws.settings import cases
 from tests.laws.stars import Database, change, dimensions, facts, schemas, view
+from tests.reference.stored_aggregate import groups_to_recompute, recomputed_state, refreshed
 from viewkeeper.algebra.build import renamed, restricted_to, union_all
 from viewkeeper.algebra.counts import plain
 from viewkeeper.algebra.expressions import null_safe_match
 from viewkeeper.algebra.relations import Aggregate, Join, JoinKind, Reference, Relation
 from viewkeeper.delta import delta, old
 from viewkeeper.delta.aggregate_state import aggregate_state
-from viewkeeper.delta.stored_aggregate import groups_to_recompute, recomputed_state, refreshed
 from viewkeeper.delta.summary_delta import full_state, summary_columns, summary_delta
 from viewkeeper.maintenance.lattice.build import lattice
 from viewkeeper.maintenance.lattice.cube_view import CubeView, source

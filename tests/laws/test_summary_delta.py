@@ -14,19 +14,19 @@ from hypothesis import strategies as st
 
 from tests.laws.settings import cases
 from tests.laws.stars import Database, change, dimensions, facts, schemas, view
+from tests.reference.summary_refresh import (
+    full_state,
+    is_weakly_minimal,
+    merged,
+    overridden,
+    prepare_both,
+    refresh,
+)
 from viewkeeper.algebra.counts import plain
 from viewkeeper.algebra.relations import Aggregate, Reference, Relation
 from viewkeeper.delta.states import old
 from viewkeeper.maintenance.lattice.cube_view import CubeView, source
-from viewkeeper.maintenance.summary_delta.prepare import (
-    BatchFacts,
-    alive,
-    full_state,
-    prepare_both,
-    prepare_changes,
-    summary_delta,
-)
-from viewkeeper.maintenance.summary_delta.refresh import is_weakly_minimal, merged, overridden, refresh
+from viewkeeper.maintenance.summary_delta.prepare import BatchFacts, alive, prepare_changes, summary_delta
 from viewkeeper.maintenance.summary_delta.state import delta_columns, stored_columns, visible
 
 RANDOM = st.randoms(use_true_random=False)

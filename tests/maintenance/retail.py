@@ -10,6 +10,7 @@ import duckdb
 import sqlglot
 from sqlglot import exp
 
+from tests.reference.summary_refresh import RefreshLayers, full_state, merged, overridden, refresh
 from viewkeeper.algebra.expressions import Named, Scalar, column
 from viewkeeper.algebra.relations import (
     Aggregate,
@@ -26,8 +27,7 @@ from viewkeeper.algebra.schema import Column, ForeignKey, TableSchema
 from viewkeeper.delta.states import at
 from viewkeeper.maintenance.lattice.cube_view import CubeView
 from viewkeeper.maintenance.lattice.recognise import cube_view
-from viewkeeper.maintenance.summary_delta.prepare import BatchFacts, alive, full_state
-from viewkeeper.maintenance.summary_delta.refresh import RefreshLayers, merged, overridden, refresh
+from viewkeeper.maintenance.summary_delta.prepare import BatchFacts, alive
 from viewkeeper.maintenance.summary_delta.state import stored_columns
 from viewkeeper.sql.render import DUCKDB, render
 

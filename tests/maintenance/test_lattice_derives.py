@@ -20,21 +20,23 @@ from tests.maintenance.retail import (
     plan,
     view,
 )
+from tests.reference.propagation import propagate, why_not
+from tests.reference.summary_refresh import batch, full_state
 from viewkeeper.algebra.expressions import Named, column
 from viewkeeper.algebra.relations import Aggregate, Bound, Reference, Scan
 from viewkeeper.algebra.schema import Column, TableSchema
 from viewkeeper.algebra.walk import base_tables
 from viewkeeper.errors import InvalidOption
 from viewkeeper.maintenance.lattice.answer import Answer, answer
-from viewkeeper.maintenance.lattice.build import lattice, why_not
+from viewkeeper.maintenance.lattice.build import lattice
 from viewkeeper.maintenance.lattice.cube_view import CubeView
 from viewkeeper.maintenance.lattice.derives import Edge, derives
 from viewkeeper.maintenance.lattice.edge import edge_delta, edge_query
 from viewkeeper.maintenance.lattice.hierarchy import hierarchies, violations
 from viewkeeper.maintenance.lattice.over_summary import over_base
-from viewkeeper.maintenance.lattice.parents import Statistics, choose_for_deltas, choose_for_views, propagate
+from viewkeeper.maintenance.lattice.parents import Statistics, choose_for_deltas, choose_for_views
 from viewkeeper.maintenance.lattice.recognise import cube_view
-from viewkeeper.maintenance.summary_delta.prepare import batch, full_state, summary_delta
+from viewkeeper.maintenance.summary_delta.prepare import summary_delta
 from viewkeeper.maintenance.summary_delta.state import stored_columns, visible
 from viewkeeper.report import Reason
 

@@ -6,10 +6,10 @@ from xml.etree import ElementTree
 
 from tests.maintenance.retail import FIGURE_1
 from tests.papers.test_mumick97 import TABLE_3
+from tests.reference.summary_refresh import batch
 from viewkeeper.maintenance.lattice.draw import as_mermaid, as_svg, as_text, drawing, levels
 from viewkeeper.maintenance.lattice.friendly import lattice_friendly
 from viewkeeper.maintenance.lattice.parents import choose_for_deltas
-from viewkeeper.maintenance.summary_delta.prepare import batch
 
 NODES = lattice_friendly(FIGURE_1)
 DRAWN = drawing(NODES, TABLE_3.delta_rows, choose_for_deltas(NODES, TABLE_3, batch("pos")))

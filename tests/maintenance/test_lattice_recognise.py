@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.maintenance.retail import POS, SCHEMAS, Retail, expression, named, plan, scan
+from tests.reference.summary_refresh import full_state
 from viewkeeper.algebra.expressions import Named
 from viewkeeper.algebra.relations import (
     Aggregate,
@@ -26,7 +27,6 @@ from viewkeeper.maintenance.lattice.derives import derives
 from viewkeeper.maintenance.lattice.recognise import cube_view, cube_views
 from viewkeeper.maintenance.lattice.summary import Summary, is_exact
 from viewkeeper.maintenance.program import program
-from viewkeeper.maintenance.summary_delta.prepare import full_state
 from viewkeeper.maintenance.summary_delta.state import visible
 from viewkeeper.report import Reason
 from viewkeeper.sql.known_relations import StaticCatalog

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tests.maintenance.retail import POS, SCHEMAS, SIC_SALES, SID_SALES, Retail, plan, view
+from tests.reference.summary_refresh import batch, floating_sums, full_state, refresh
 from viewkeeper.algebra.build import matching
 from viewkeeper.algebra.relations import Reference, State
 from viewkeeper.algebra.schema import Column
@@ -16,9 +17,8 @@ from viewkeeper.maintenance.lattice.cube_view import CubeView
 from viewkeeper.maintenance.lattice.derives import Edge, derives
 from viewkeeper.maintenance.lattice.edge import edge_query
 from viewkeeper.maintenance.lattice.recognise import cube_view
-from viewkeeper.maintenance.summary_delta.prepare import batch, full_state, summary_delta
-from viewkeeper.maintenance.summary_delta.refresh import refresh
-from viewkeeper.maintenance.summary_delta.state import floating_sums, slug, stored_columns, visible
+from viewkeeper.maintenance.summary_delta.prepare import summary_delta
+from viewkeeper.maintenance.summary_delta.state import slug, stored_columns, visible
 
 FLOATING = {
     **SCHEMAS,

@@ -9,11 +9,13 @@ from sqlglot import exp
 
 from tests.maintenance.id_diffs.devices import BEFORE, SCHEMAS, v, v_prime
 from tests.maintenance.id_diffs.stage import Row, Rows, Stage, at
+from tests.reference.applied_diffs import applied
+from tests.reference.scripts import base_table_reads
 from viewkeeper.algebra.merge.spec import DiffKind
 from viewkeeper.algebra.relations import Aggregate, Filter, Join, Reference, Relation, Scan, State
 from viewkeeper.algebra.walk import nodes, scans
-from viewkeeper.maintenance.id_diffs import IdView, base_table_reads, define
-from viewkeeper.maintenance.id_diffs.diffs import Diff, DiffSchema, applied, delete_schema, insert_schema
+from viewkeeper.maintenance.id_diffs import IdView, define
+from viewkeeper.maintenance.id_diffs.diffs import Diff, DiffSchema, delete_schema, insert_schema
 from viewkeeper.maintenance.id_diffs.ids import Component, subviews
 from viewkeeper.maintenance.id_diffs.instantiate import instantiate
 from viewkeeper.maintenance.id_diffs.rules.selection import selection

@@ -6,9 +6,10 @@ import pytest
 
 from benchmarks.bsma import KEYS, QUERIES
 from benchmarks.ids import SWEEPS, Setting
+from tests.reference.scripts import base_table_reads
 from viewkeeper.algebra.merge.spec import DiffKind
 from viewkeeper.algebra.schema import Column, TableSchema
-from viewkeeper.maintenance.id_diffs import Caching, IdView, base_table_reads, define
+from viewkeeper.maintenance.id_diffs import Caching, IdView, define
 from viewkeeper.sql.known_relations import StaticCatalog
 from viewkeeper.sql.parse import parse_view
 

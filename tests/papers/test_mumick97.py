@@ -14,30 +14,26 @@ from tests.maintenance.retail import (
     view,
 )
 from tests.reference.accesses import Accesses, accesses, total
+from tests.reference.propagation import combinations, lattice_plans, propagate
+from tests.reference.summary_refresh import (
+    batch,
+    full_state,
+    is_weakly_minimal,
+    keys_known_new,
+    preaggregated_delta,
+)
 from viewkeeper.algebra.build import restricted_to
 from viewkeeper.algebra.relations import Reference, Scan, State
 from viewkeeper.algebra.walk import scans
-from viewkeeper.maintenance.lattice.build import combinations, lattice
+from viewkeeper.maintenance.lattice.build import lattice
 from viewkeeper.maintenance.lattice.cube_view import CubeView
 from viewkeeper.maintenance.lattice.derives import Edge, derives
 from viewkeeper.maintenance.lattice.edge import edge_delta, edge_query
 from viewkeeper.maintenance.lattice.friendly import extended, lattice_friendly
-from viewkeeper.maintenance.lattice.parents import Statistics, choose_for_deltas, propagate
-from viewkeeper.maintenance.summary_delta.figures import (
-    lattice_plans,
-    preaggregation_plans,
-    propagate_plans,
-    refresh_sql,
-)
-from viewkeeper.maintenance.summary_delta.preaggregate import pays, preaggregated, preaggregated_delta
-from viewkeeper.maintenance.summary_delta.prepare import (
-    batch,
-    full_state,
-    prepare_deletions,
-    prepare_insertions,
-    summary_delta,
-)
-from viewkeeper.maintenance.summary_delta.refresh import is_weakly_minimal, keys_known_new
+from viewkeeper.maintenance.lattice.parents import Statistics, choose_for_deltas
+from viewkeeper.maintenance.summary_delta.figures import preaggregation_plans, propagate_plans, refresh_sql
+from viewkeeper.maintenance.summary_delta.preaggregate import pays, preaggregated
+from viewkeeper.maintenance.summary_delta.prepare import prepare_deletions, prepare_insertions, summary_delta
 from viewkeeper.maintenance.summary_delta.state import state_columns, stored_columns, visible
 
 TABLE_3 = Statistics(

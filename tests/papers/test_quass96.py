@@ -8,22 +8,23 @@ import pytest
 from sqlglot import exp
 
 from tests.papers.example_database import Example
+from tests.reference.stored_aggregate import (
+    affected_rows,
+    as_updates,
+    groups_to_recompute,
+    recomputed_state,
+    refreshed,
+    signed_rows,
+    strongly_minimal,
+    weakly_minimal,
+)
 from viewkeeper.algebra.build import minus, projected, restricted_to
 from viewkeeper.algebra.counts import plain, weighted
 from viewkeeper.algebra.expressions import Named, column, function, same
 from viewkeeper.algebra.relations import Aggregate, Relation
 from viewkeeper.delta import delta, old
 from viewkeeper.delta.aggregate_state import AggregateState, aggregate_state
-from viewkeeper.delta.stored_aggregate import (
-    affected_rows,
-    as_updates,
-    groups_to_recompute,
-    recomputed_state,
-    refreshed,
-    strongly_minimal,
-    weakly_minimal,
-)
-from viewkeeper.delta.summary_delta import full_state, signed_rows, summary_delta
+from viewkeeper.delta.summary_delta import full_state, summary_delta
 
 SALES = frozenset({"sales_log"})
 MAY_1, MAY_2, MAY_3, JULY_3 = date(1996, 5, 1), date(1996, 5, 2), date(1996, 5, 3), date(1996, 7, 3)

@@ -16,15 +16,16 @@ from tests.maintenance.id_diffs.devices import BEFORE, SCHEMAS
 from tests.maintenance.id_diffs.stage import Stage
 from tests.papers.example_database import Example
 from tests.planning.test_support import codes_in
+from tests.reference.relevance_together import relevance
+from tests.reference.scripts import base_table_reads
 from tools.support.page import refusals
 from viewkeeper.algebra.relations import Relation
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.datalog.parse import parse_program
 from viewkeeper.delta import delta
 from viewkeeper.delta.summary_delta import summary_columns, summary_delta
-from viewkeeper.maintenance.id_diffs import Apply, IdView, base_table_reads, define
+from viewkeeper.maintenance.id_diffs import Apply, IdView, define
 from viewkeeper.maintenance.program import program
-from viewkeeper.maintenance.relevance.irrelevant_updates import relevance
 from viewkeeper.sql.known_relations import StaticCatalog
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.render import render_expression

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from tests.reference.summary_refresh import batch
 from viewkeeper.maintenance.lattice.build import Lattice
 from viewkeeper.maintenance.lattice.cube_view import CubeView
 from viewkeeper.maintenance.lattice.parents import (
@@ -18,7 +19,6 @@ from viewkeeper.maintenance.lattice.parents import (
     choose_for_deltas,
     choose_for_views,
 )
-from viewkeeper.maintenance.summary_delta.prepare import batch
 
 
 @dataclass(frozen=True)

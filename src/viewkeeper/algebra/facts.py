@@ -80,16 +80,6 @@ class _Facts:
         return any(key <= reach for key in self.keys(rel))
 
 
-def keys(rel: Relation, schemas: Schemas) -> frozenset[Names]:
-    """Minimal keys of the plan."""
-    return _Facts(schemas).keys(rel)
-
-
-def functional_dependencies(rel: Relation, schemas: Schemas) -> frozenset[Dependency]:
-    """Dependencies that keys, equalities and computed columns imply."""
-    return _Facts(schemas).dependencies(rel)
-
-
 def determines(rel: Relation, names: Iterable[str], schemas: Schemas) -> bool:
     """Whether no two rows of the plan agree on these columns."""
     return _Facts(schemas).determines(rel, names)

@@ -52,9 +52,5 @@ def _escaped(name: str) -> str:
     return f"_q{''.join(runs)}q"
 
 
-def _characters(codes: str) -> str:
-    return "".join(chr(int(code, 16)) for code in codes.split("x"))
-
-
 def _codes(run: str) -> str:
     return f"_{'x'.join(format(ord(character), 'x') for character in run)}_"

@@ -41,11 +41,6 @@ _STRICT = (*_COMPARISONS, exp.Like, exp.Add, exp.Sub, exp.Mul, exp.Div)
 _STRICT_UNARY = (exp.Paren, exp.Neg, exp.Cast)
 
 
-def nullable(rel: Relation) -> Names:
-    """Columns that may hold NULL."""
-    return frozenset(rel.columns) - not_null(rel)
-
-
 def not_null(rel: Relation, known: Mapping[str, Names] = MappingProxyType({})) -> Names:
     """Columns that hold no NULL in any row; of results and stored relations, `known` tells it by name."""
 

@@ -37,10 +37,6 @@ class DerivedPredicate:
     component: tuple[str, ...]
     signatures: tuple[tuple[str, tuple[str, ...]], ...]
 
-    @property
-    def is_recursive(self) -> bool:
-        return isinstance(self.relation, Fixpoint)
-
 
 def translate(
     program: Program, catalog: KnownRelations, columns: Mapping[str, tuple[str, ...]] | None = None
@@ -65,13 +61,6 @@ def translate(
             name, number = definition.name, numbers[definition.name]
             derived.append(DerivedPredicate(name, definition.columns, relation, number, component, together))
     return tuple(derived)
-
-
-def as_fixpoint(name: str, relation: Relation) -> Fixpoint:
-    """A set-valued relation as a fixpoint that happens not to recur, so that DRed can maintain it."""
-    if isinstance(relation, Fixpoint):
-        return relation
-    return Fixpoint((Definition(name, relation.columns, relation),), name, distinct=True)
 
 
 def _relation(definition: Definition, together: tuple[Definition, ...], recursive: bool) -> Relation:

@@ -224,11 +224,6 @@ def value_name(state: AggregateState, part: Part) -> str:
     return f"__x{own[1:]}"
 
 
-def signed_rows(state: AggregateState, delta: Relation) -> Relation:
-    """δR: the group-by columns, f_i for every argument that is summed or counted, and cnt = ±1."""
-    return _signed(state, _prepared(state, delta, net=False))
-
-
 def _sums(state: AggregateState, prepared: Relation) -> Relation:
     added = [(part, name) for part, name in state.names if not part.is_extreme and not part.is_moment]
     totals = [Named(name, _total(state, part)) for part, name in added]

@@ -96,11 +96,6 @@ def is_not_in_query(node: exp.Expr) -> bool:
     return isinstance(node, exp.Not) and is_in_query(node.this.unnest())
 
 
-def deferred(expr: Scalar) -> bool:
-    """Whether subqueries are left to be attached."""
-    return expr.find(exp.Subquery, exp.Exists, exp.Select) is not None
-
-
 def top_down(expr: Scalar, change: Callable[[exp.Expr], Scalar | None]) -> Scalar:
     """`expr` with each outermost node that `change` maps replaced; subqueries are not entered."""
 

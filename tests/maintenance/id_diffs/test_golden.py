@@ -14,6 +14,7 @@ import pytest
 from sqlglot import exp
 
 from tests.maintenance.id_diffs.devices import SCHEMAS, table, v_prime
+from tests.reference.scripts import show
 from tests.reference.show_ids import show_ids, show_rules
 from viewkeeper.algebra.expressions import Named, column, equal, literal, null_safe_match, same
 from viewkeeper.algebra.relations import (
@@ -27,7 +28,7 @@ from viewkeeper.algebra.relations import (
     Scan,
     UnionAll,
 )
-from viewkeeper.maintenance.id_diffs import IdView, define, show
+from viewkeeper.maintenance.id_diffs import IdView, define
 from viewkeeper.maintenance.id_diffs.compose import compose
 from viewkeeper.maintenance.id_diffs.instantiate import RuleDag, instantiate
 from viewkeeper.maintenance.id_diffs.minimize import minimize

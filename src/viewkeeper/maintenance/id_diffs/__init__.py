@@ -23,14 +23,7 @@ from viewkeeper.maintenance.id_diffs.ids import Subview
 from viewkeeper.maintenance.id_diffs.infer import infer_ids
 from viewkeeper.maintenance.id_diffs.instantiate import instantiate
 from viewkeeper.maintenance.id_diffs.minimize import minimize
-from viewkeeper.maintenance.id_diffs.script import (
-    Apply,
-    ComputeDiff,
-    KeptRelation,
-    Script,
-    base_table_reads,
-    show,
-)
+from viewkeeper.maintenance.id_diffs.script import Apply, ComputeDiff, KeptRelation, Script
 from viewkeeper.report import Reason
 
 
@@ -115,6 +108,4 @@ __all__ = [
     "KeptRelation",
     "ComputeDiff",
     "Apply",
-    "base_table_reads",
-    "show",
 ]

@@ -12,10 +12,8 @@ from typing import TypeAlias
 
 from viewkeeper.algebra.counts import plain
 from viewkeeper.algebra.merge.spec import DiffKind
-from viewkeeper.algebra.relations import Relation, Scan, State
-from viewkeeper.algebra.walk import scans
+from viewkeeper.algebra.relations import Relation
 from viewkeeper.maintenance.id_diffs.diffs import Diff, DiffSchema
-from viewkeeper.sql.show import show as show_plan
 
 
 @dataclass(frozen=True)
@@ -97,34 +95,5 @@ class Script:
         return (*self.caches, self.view)
 
 
-def base_table_reads(script: Script) -> tuple[Scan, ...]:
-    """The scans of base tables at OLD or NEW: what the script reads besides diffs, caches and the view."""
-    own = {relation.name for relation in script.stored}
-    found = (scan for step in computations(script) for scan in scans(step.query))
-    return tuple(scan for scan in found if scan.at is not State.DELTA and scan.table not in own)
-
-
 def computations(script: Script) -> Iterator[ComputeDiff]:
     return (step for step in script.steps if isinstance(step, ComputeDiff))
-
-
-def show(script: Script) -> str:
-    """The script as text: what is stored, then step by step."""
-    return "\n".join(_lines(script))
-
-
-def _lines(script: Script) -> Iterator[str]:
-    for relation in script.stored:
-        yield f"{relation.reason} {relation.name}, by ({', '.join(relation.ids)})"
-        yield from _indented(show_plan(relation.plan))
-    for step in script.steps:
-        match step:
-            case ComputeDiff():
-                yield f"{step.name} =" if step.schema is None else f"{step.name}: {step.schema} ="
-                yield from _indented(show_plan(step.query))
-            case Apply():
-                yield f"apply {step.diff.name} to {step.target}"
-
-
-def _indented(text: str) -> Iterator[str]:
-    return (f"  {line}" for line in text.splitlines())

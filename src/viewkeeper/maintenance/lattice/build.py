@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 
 from viewkeeper.maintenance.lattice.cube_view import CubeView
 from viewkeeper.maintenance.lattice.derives import Edge, derives
-from viewkeeper.report import Reason
 
 
 @dataclass(frozen=True)
@@ -96,19 +94,3 @@ def _candidates(nodes: Sequence[CubeView], as_child: Callable[[CubeView], CubeVi
 def _above_first(nodes: Sequence[CubeView], below: dict[str, set[str]]) -> tuple[CubeView, ...]:
     """Topological order: whoever reaches more nodes stands higher."""
     return tuple(sorted(nodes, key=lambda view: -len(below[view.name])))
-
-
-def why_not(child: CubeView, parents: Iterable[CubeView]) -> dict[str, Reason]:
-    """For every view that does not derive `child`, the reason."""
-    found = {parent.name: derives(child, parent) for parent in parents if parent.name != child.name}
-    return {name: answer for name, answer in found.items() if isinstance(answer, Reason)}
-
-
-def combinations(levels: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], ...]:
-    """Figure 5: the direct product of dimension hierarchies, each with `none` below it.
-
-    `levels` lists each dimension's attributes, finest first; the result has the group-by attributes of
-    every node, the finest first.
-    """
-    choices = [[(name,) for name in chain] + [()] for chain in levels]
-    return tuple(tuple(name for part in parts for name in part) for parts in product(*choices))

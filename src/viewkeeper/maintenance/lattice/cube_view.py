@@ -98,11 +98,6 @@ class CubeView:
         found = (d for d in self.dimensions if attribute.startswith(f"{d.path}."))
         return next(found, None)
 
-    def changed_occurrences(self, changed: Iterable[str]) -> int:
-        """How many of the relations in its FROM clause have changed, each occurrence by itself."""
-        names = set(changed)
-        return sum(table in names for table in (self.fact.name, *(d.table for d in self.dimensions)))
-
     def renamed(self, name: str) -> CubeView:
         return replace(self, name=name)
 

@@ -16,7 +16,7 @@ from itertools import pairwise
 from sqlglot import exp
 
 from viewkeeper.algebra.build import filtered, projected
-from viewkeeper.algebra.expressions import Named, Scalar, column, columns_of, function, literal, same
+from viewkeeper.algebra.expressions import Named, column, function, literal, same
 from viewkeeper.algebra.relations import Aggregate, Bound, Distinct, Relation, Scan
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.errors import InvalidOption
@@ -91,11 +91,6 @@ def determined(view: CubeView, dimensions: Iterable[Dimension]) -> frozenset[str
     """The columns that the view's group-by columns determine."""
     own = {key.expr.name for key in view.all_keys if key.is_column}
     return closure(own, dependencies(view.fact, dimensions))
-
-
-def determines(view: CubeView, expr: Scalar, dimensions: Iterable[Dimension]) -> bool:
-    """Whether every group of the view has one value of `expr`."""
-    return columns_of(expr) <= determined(view, dimensions)
 
 
 def violations(schema: TableSchema, finer: str, coarser: str) -> Relation:

@@ -16,15 +16,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from viewkeeper.algebra.build import empty
-from viewkeeper.algebra.relations import Reference, Relation
 from viewkeeper.maintenance.lattice.build import Lattice
 from viewkeeper.maintenance.lattice.cube_view import CubeView, Dimension
 from viewkeeper.maintenance.lattice.derives import Edge
-from viewkeeper.maintenance.lattice.edge import edge_delta
-from viewkeeper.maintenance.summary_delta.prepare import BatchFacts, summary_delta
-from viewkeeper.maintenance.summary_delta.refresh import is_weakly_minimal
-from viewkeeper.maintenance.summary_delta.state import delta_columns
+from viewkeeper.maintenance.summary_delta.prepare import BatchFacts
 
 UNKNOWN_ROWS = 1_000_000
 JOIN_SHARE = 0.5
@@ -124,53 +119,3 @@ def _choose(
 
 def _cost(rows: float, dimensions: Iterable[Dimension], known: Statistics) -> float:
     return rows + sum(JOIN_SHARE * rows + known.size(dimension.table) for dimension in dimensions)
-
-
-@dataclass(frozen=True)
-class Propagation:
-    """One step of propagate: the query of a summary-delta, perhaps over another one by name."""
-
-    name: str
-    view: CubeView
-    relation: Relation
-    weakly_minimal: bool
-    parent: str | None = None
-
-
-def propagate(
-    choices: Iterable[ParentChoice], changes: BatchFacts, stored: Callable[[CubeView], Relation]
-) -> tuple[Propagation, ...]:
-    """The summary-deltas of all affected nodes, in an order in which each can be computed.
-
-    `stored` gives a view's stored state before the changes; it is read only along edges that join a
-    dimension which changed.
-    """
-    done: dict[str, Propagation] = {}
-    for choice in choices:
-        view = choice.view
-        if view.tables.isdisjoint(changes.changed):
-            continue
-        edge = choice.edge
-        if edge is None:
-            step = Propagation(
-                f"sd_{view.name}", view, summary_delta(view, changes), is_weakly_minimal(view, changes)
-            )
-        else:
-            step = _along(edge, view, changes, stored, done.get(edge.parent.name))
-        done[view.name] = step
-    return tuple(done.values())
-
-
-def _along(
-    edge: Edge,
-    view: CubeView,
-    changes: BatchFacts,
-    stored: Callable[[CubeView], Relation],
-    above: Propagation | None,
-) -> Propagation:
-    columns = delta_columns(edge.parent, changes.may_delete)
-    delta: Relation = empty(columns) if above is None else Reference(above.name, columns)
-    touched = sum(join.dimension.table in changes.changed for join in edge.joins)
-    relation = edge_delta(edge, delta, changes, stored(edge.parent) if touched else None)
-    minimal = (above is None or above.weakly_minimal) and (above is not None) + touched <= 1
-    return Propagation(f"sd_{view.name}", view, relation, minimal, edge.parent.name)

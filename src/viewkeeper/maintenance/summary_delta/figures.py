@@ -8,7 +8,6 @@ cursors do for every row of a summary-delta.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -20,7 +19,6 @@ from viewkeeper.delta.parts import PartKind
 from viewkeeper.maintenance.lattice.cube_view import CubeView
 from viewkeeper.maintenance.lattice.derives import Edge, derives
 from viewkeeper.maintenance.lattice.edge import edge_delta
-from viewkeeper.maintenance.lattice.parents import Propagation
 from viewkeeper.maintenance.summary_delta.prepare import (
     BatchFacts,
     aggregated,
@@ -88,11 +86,6 @@ def figures(
     return "\n\n".join((*(plan.sql() for plan in plans), refresh_sql(view)))
 
 
-def lattice_plans(steps: Iterable[Propagation]) -> tuple[NamedPlan, ...]:
-    """Figure 3: summary-deltas over summary-deltas."""
-    return tuple(NamedPlan(step.name, step.relation) for step in steps)
-
-
 def refresh_sql(view: CubeView, dialect: str = SPARK) -> str:
     """Figure 2, and Figure 8 without its recomputation: the summary-delta join as MERGE."""
     return _merge(view).sql(dialect=dialect, pretty=True)
@@ -135,7 +128,6 @@ def _updated(state: StateColumn) -> Scalar:
 __all__ = [
     "NamedPlan",
     "figures",
-    "lattice_plans",
     "preaggregation_plans",
     "propagate_plans",
     "refresh_sql",

@@ -16,12 +16,8 @@ from dataclasses import replace
 
 from viewkeeper.algebra.build import fresh
 from viewkeeper.algebra.expressions import Named, Scalar, column, columns_of
-from viewkeeper.algebra.relations import Relation
 from viewkeeper.maintenance.lattice.cube_view import CubeView, Dimension, short
-from viewkeeper.maintenance.lattice.derives import derives
-from viewkeeper.maintenance.lattice.edge import edge_delta
-from viewkeeper.maintenance.summary_delta.prepare import BatchFacts, summary_delta
-from viewkeeper.report import Reason
+from viewkeeper.maintenance.summary_delta.prepare import BatchFacts
 
 JOIN_SHARE = 1.0
 """What joining a row with one dimension costs, beside reading and hashing it once."""
@@ -74,13 +70,6 @@ def _named(exprs: Iterable[Scalar]) -> Iterable[Named]:
         name = fresh(short(only), taken)
         taken.append(name)
         yield Named(name, expr)
-
-
-def preaggregated_delta(view: CubeView, first: CubeView, changes: BatchFacts) -> Relation:
-    """The summary-delta by way of the first aggregation; equal to `summary_delta`."""
-    edge = derives(view, first)
-    assert not isinstance(edge, Reason), edge.sentence
-    return edge_delta(edge, summary_delta(first, changes), changes)
 
 
 def pays(view: CubeView, first: CubeView, changed_rows: int, groups: int) -> bool:

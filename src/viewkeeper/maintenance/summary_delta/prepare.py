@@ -23,17 +23,16 @@ from typing import assert_never
 
 from sqlglot import exp
 
-from viewkeeper.algebra.build import empty, filtered, is_empty, joined, projected, union_all
-from viewkeeper.algebra.counts import is_counted, plain, weighted
+from viewkeeper.algebra.build import empty, filtered, is_empty, projected
+from viewkeeper.algebra.counts import weighted
 from viewkeeper.algebra.expressions import Named, Scalar, column, literal, same
-from viewkeeper.algebra.relations import Aggregate, Consolidate, JoinKind, Reference, Relation, Scan, State
+from viewkeeper.algebra.relations import Aggregate, Consolidate, Relation, Scan, State
 from viewkeeper.algebra.schema import COUNT
 from viewkeeper.algebra.walk import rewrite
 from viewkeeper.delta.parts import PartKind
 from viewkeeper.delta.rules import delta
 from viewkeeper.maintenance.lattice.cube_view import CubeView, source
 from viewkeeper.maintenance.summary_delta.state import ROWS, StateColumn, extremes, state_columns
-from viewkeeper.rewrite.restrict import restrict_by
 
 ONE: Scalar = literal(1)
 SIGN: Scalar = column(COUNT)
@@ -52,10 +51,6 @@ class BatchFacts:
         return not self.insert_only
 
 
-def batch(*changed: str, insert_only: bool = False) -> BatchFacts:
-    return BatchFacts(frozenset(changed), insert_only)
-
-
 def prepare_changes(view: CubeView, changes: BatchFacts) -> Relation:
     """Each change of what the view aggregates, as a change of each state column."""
     return _prepared(view, changes, exp.true())
@@ -68,12 +63,6 @@ def prepare_insertions(view: CubeView, changes: BatchFacts) -> Relation:
 
 def prepare_deletions(view: CubeView, changes: BatchFacts) -> Relation:
     return _prepared(view, changes, exp.LT(this=column(COUNT), expression=literal(0)))
-
-
-def prepare_both(view: CubeView, changes: BatchFacts) -> Relation:
-    """Figure 6: prepare-changes as the union of prepare-insertions and prepare-deletions."""
-    sides = (prepare_insertions(view, changes), prepare_deletions(view, changes))
-    return union_all(sides, sides[0].columns)
 
 
 def _prepared(view: CubeView, changes: BatchFacts, side: Scalar) -> Relation:
@@ -171,42 +160,6 @@ def aggregated(view: CubeView, prepared: Relation, may_delete: bool) -> Relation
         if state.is_extreme and may_delete:
             totals.append(Named(state.lost, state.total(column(state.lost))))
     return Aggregate(prepared, same(view.key_names), tuple(totals))
-
-
-def groups_state(view: CubeView, groups: Relation) -> Relation:
-    """The state of some groups from the base tables, of which only their rows are read.
-
-    The groups are a plan with explicit counts, so that they are put in after those of the source are.
-    """
-    pairs = tuple((key.expr, key.name) for key in view.all_keys)
-    if not pairs:
-        return joined(full_state(view), groups, JoinKind.SEMI, exp.true())
-    place = Reference(f"groups_of_{view.name}", view.key_names)
-    state = _state(view, restrict_by(source(view), place, pairs))
-    return rewrite(state, lambda node: groups if node == place else node)
-
-
-def full_state(view: CubeView) -> Relation:
-    """The view's state computed from its base tables: everything is an insertion.
-
-    Extremes need net rows where the tables are stored as signed logs; sums do not.
-    """
-    return _state(view, source(view))
-
-
-def _state(view: CubeView, everything: Relation) -> Relation:
-    if extremes(view):
-        everything = rewrite(everything, _net)
-    if is_counted(everything):
-        rows, count = weighted(everything), SIGN
-    else:
-        rows, count = plain(everything), ONE
-    outputs = (*view.all_keys, *aggregate_sources(view, may_delete=False, count=count))
-    return alive(view, aggregated(view, projected(rows, outputs), may_delete=False))
-
-
-def _net(node: Relation) -> Relation:
-    return Consolidate(node) if isinstance(node, Scan) and node.counted else node
 
 
 def alive(view: CubeView, state: Relation) -> Relation:

@@ -24,14 +24,13 @@ from viewkeeper.algebra.expressions import (
     Named,
     Scalar,
     column,
-    columns_of,
     function,
     literal,
     replace_columns,
 )
 from viewkeeper.algebra.relations import Aggregate, Relation
 from viewkeeper.delta.parts import Part, PartKind
-from viewkeeper.maintenance.lattice.cube_view import CubeView, column_of, is_never_null
+from viewkeeper.maintenance.lattice.cube_view import CubeView, is_never_null
 from viewkeeper.maintenance.lattice.measures import decomposed
 
 ROWS = "__rows"
@@ -112,21 +111,6 @@ def _bare(argument: Scalar | None) -> Scalar | None:
 
 def extremes(view: CubeView) -> tuple[StateColumn, ...]:
     return tuple(state for state in state_columns(view) if state.is_extreme)
-
-
-def floating_sums(view: CubeView) -> tuple[StateColumn, ...]:
-    """Sums in floating point: a NaN or an infinity in them cannot be taken back."""
-    return tuple(s for s in state_columns(view) if s.kind is PartKind.SUM and _is_floating(view, s.argument))
-
-
-def _is_floating(view: CubeView, argument: Scalar | None) -> bool:
-    if argument is None:
-        return False
-    casts = (cast.to.this for cast in argument.find_all(exp.Cast))
-    types = (found.type.lower() for name in columns_of(argument) if (found := column_of(view, name)))
-    return any(kind in exp.DataType.FLOAT_TYPES for kind in casts) or any(
-        kind in ("float", "double", "real") for kind in types
-    )
 
 
 def stored_columns(view: CubeView) -> tuple[str, ...]:

@@ -28,12 +28,21 @@ from typing import Any
 
 from sqlglot import exp
 
-from viewkeeper.algebra.build import filtered, joined, projected, renamed, restricted_to, union_all
+from viewkeeper.algebra.build import (
+    filtered,
+    joined,
+    projected,
+    renamed,
+    restricted_to,
+    union_all,
+)
+from viewkeeper.algebra.counts import is_counted, plain, weighted
 from viewkeeper.algebra.expressions import (
     Named,
     Scalar,
     and_,
     column,
+    columns_of,
     function,
     literal,
     not_,
@@ -41,18 +50,40 @@ from viewkeeper.algebra.expressions import (
     or_,
     same,
 )
-from viewkeeper.algebra.relations import Aggregate, Join, JoinKind, Relation
+from viewkeeper.algebra.relations import (
+    Aggregate,
+    Consolidate,
+    Join,
+    JoinKind,
+    Reference,
+    Relation,
+    Scan,
+)
+from viewkeeper.algebra.walk import rewrite
 from viewkeeper.delta.parts import PartKind
-from viewkeeper.maintenance.lattice.cube_view import CubeView
-from viewkeeper.maintenance.summary_delta.prepare import BatchFacts, groups_state
+from viewkeeper.maintenance.lattice.cube_view import CubeView, column_of, source
+from viewkeeper.maintenance.lattice.derives import derives
+from viewkeeper.maintenance.lattice.edge import edge_delta
+from viewkeeper.maintenance.summary_delta.prepare import (
+    ONE,
+    SIGN,
+    BatchFacts,
+    aggregate_sources,
+    aggregated,
+    alive,
+    prepare_deletions,
+    prepare_insertions,
+    summary_delta,
+)
 from viewkeeper.maintenance.summary_delta.state import (
     StateColumn,
     counter,
     extremes,
-    floating_sums,
     state_columns,
     stored_columns,
 )
+from viewkeeper.report import Reason
+from viewkeeper.rewrite.restrict import restrict_by
 
 _OLD = "__t"
 """Prefix of the stored group's columns where they stand beside those of its summary-delta."""
@@ -206,7 +237,8 @@ def is_weakly_minimal(view: CubeView, changes: BatchFacts) -> bool:
     True where one relation of the FROM clause changed; the terms of several may delete what another
     term inserted.
     """
-    return view.changed_occurrences(changes.changed) <= 1
+    occurrences = (view.fact.name, *(dimension.table for dimension in view.dimensions))
+    return sum(table in changes.changed for table in occurrences) <= 1
 
 
 def keys_known_new(
@@ -235,3 +267,71 @@ __all__ = [
     "overridden",
     "refresh",
 ]
+
+
+def groups_state(view: CubeView, groups: Relation) -> Relation:
+    """The state of some groups from the base tables, of which only their rows are read.
+
+    The groups are a plan with explicit counts, so that they are put in after those of the source are.
+    """
+    pairs = tuple((key.expr, key.name) for key in view.all_keys)
+    if not pairs:
+        return joined(full_state(view), groups, JoinKind.SEMI, exp.true())
+    place = Reference(f"groups_of_{view.name}", view.key_names)
+    state = _state(view, restrict_by(source(view), place, pairs))
+    return rewrite(state, lambda node: groups if node == place else node)
+
+
+def full_state(view: CubeView) -> Relation:
+    """The view's state computed from its base tables: everything is an insertion.
+
+    Extremes need net rows where the tables are stored as signed logs; sums do not.
+    """
+    return _state(view, source(view))
+
+
+def _state(view: CubeView, everything: Relation) -> Relation:
+    if extremes(view):
+        everything = rewrite(everything, _net)
+    if is_counted(everything):
+        rows, count = weighted(everything), SIGN
+    else:
+        rows, count = plain(everything), ONE
+    outputs = (*view.all_keys, *aggregate_sources(view, may_delete=False, count=count))
+    return alive(view, aggregated(view, projected(rows, outputs), may_delete=False))
+
+
+def _net(node: Relation) -> Relation:
+    return Consolidate(node) if isinstance(node, Scan) and node.counted else node
+
+
+def floating_sums(view: CubeView) -> tuple[StateColumn, ...]:
+    """Sums in floating point: a NaN or an infinity in them cannot be taken back."""
+    return tuple(s for s in state_columns(view) if s.kind is PartKind.SUM and _is_floating(view, s.argument))
+
+
+def _is_floating(view: CubeView, argument: Scalar | None) -> bool:
+    if argument is None:
+        return False
+    casts = (cast.to.this for cast in argument.find_all(exp.Cast))
+    types = (found.type.lower() for name in columns_of(argument) if (found := column_of(view, name)))
+    return any(kind in exp.DataType.FLOAT_TYPES for kind in casts) or any(
+        kind in ("float", "double", "real") for kind in types
+    )
+
+
+def prepare_both(view: CubeView, changes: BatchFacts) -> Relation:
+    """Figure 6: prepare-changes as the union of prepare-insertions and prepare-deletions."""
+    sides = (prepare_insertions(view, changes), prepare_deletions(view, changes))
+    return union_all(sides, sides[0].columns)
+
+
+def preaggregated_delta(view: CubeView, first: CubeView, changes: BatchFacts) -> Relation:
+    """The summary-delta by way of the first aggregation; equal to `summary_delta`."""
+    edge = derives(view, first)
+    assert not isinstance(edge, Reason), edge.sentence
+    return edge_delta(edge, summary_delta(first, changes), changes)
+
+
+def batch(*changed: str, insert_only: bool = False) -> BatchFacts:
+    return BatchFacts(frozenset(changed), insert_only)
