@@ -2,7 +2,7 @@
 
     seconds  =  actions · ACTION  +  operators · PLANNED  +  handled rows · ROW  +  written rows · WRITTEN
 
-The constants are those of two cores (docs/findings.md says how they were measured); what a view really
+The constants are those of two cores (docs/decisions/0039 has what was measured); what a view really
 costs, on the machine at hand, is learned by `calibration`.
 """
 

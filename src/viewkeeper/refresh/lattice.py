@@ -34,7 +34,7 @@ DELTA_SIZE = "summary_delta"
 
 WAITING = 500_000
 """Rows that a view must save to wait for its parent's summary-delta: for fewer, working side by side was
-measured to be faster, or as fast (docs/findings.md)."""
+measured to be faster, or as fast (docs/decisions/0039)."""
 
 
 def lattice(state: RefreshState) -> RefreshState:

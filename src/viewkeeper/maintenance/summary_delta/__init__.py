@@ -3,6 +3,7 @@
     propagate   sd_v = γ(prepare-changes)        reads the changes, not the summary
     refresh     v ⊕ sd_v                         appends a layer, mostly without reading the summary
 
-`state` says what is stored, `prepare` computes summary-deltas, `preaggregate` moves joins behind a first
-aggregation, `refresh` applies them, `figures` shows all of it as SQL, `accesses` counts rows as Table 1 does.
+`sources` says where a view's summary-delta comes from, `preaggregate` moves joins behind a first aggregation,
+and `maintenance/aggregates.py` applies what came out, for these views as for any other aggregate. `state`,
+`prepare` and `figures` write all of it as the paper does, which is what `explain` shows beside the steps.
 """
