@@ -14,7 +14,6 @@ from typing import assert_never
 
 from viewkeeper.algebra.build import empty
 from viewkeeper.algebra.node import MalformedPlan
-from viewkeeper.algebra.placement import placed
 from viewkeeper.algebra.relations import (
     Affected,
     Aggregate,
@@ -51,6 +50,7 @@ from viewkeeper.delta.window import delta_top_k, delta_window
 from viewkeeper.rewrite.fresh_keys import FreshKeys
 from viewkeeper.rewrite.join_block import join_block
 from viewkeeper.rewrite.outer_join import as_inner_and_anti
+from viewkeeper.rewrite.pushdown import pushed_down
 from viewkeeper.rewrite.whole_keys import delta_of_whole_keys
 
 
@@ -65,7 +65,7 @@ def delta(rel: Relation, changed: frozenset[str], fresh: tuple[FreshKeys, ...] =
     match rel:
         case Scan():
             return delta_scan(rel)
-        case Filter() | Join(kind=JoinKind.INNER) if (better := placed(rel)) != rel:
+        case Filter() | Join(kind=JoinKind.INNER) if (better := pushed_down(rel)) != rel:
             return delta(better, changed, fresh)
         case _ if (whole := delta_of_whole_keys(rel, changed, fresh)) is not None:
             return whole

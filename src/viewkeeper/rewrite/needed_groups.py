@@ -17,21 +17,21 @@ from sqlglot import exp
 from viewkeeper.algebra.build import apart, restricted_to
 from viewkeeper.algebra.expressions import Scalar, column, conjunction, conjuncts, equal
 from viewkeeper.algebra.facts import column_type
-from viewkeeper.algebra.placement import placed
 from viewkeeper.algebra.relations import Aggregate, Filter, Join, JoinKind, Project, Relation, Scan
 from viewkeeper.algebra.walk import rewrite
 from viewkeeper.rewrite.equalities import identical_pairs
+from viewkeeper.rewrite.pushdown import pushed_down
 
 
 def with_needed_groups(rel: Relation) -> Relation:
     """The plan with its aggregates restricted; as it is where there is nothing to restrict."""
-    ordered = rewrite(rel, _placed)
+    ordered = rewrite(rel, _pushed_down)
     found = rewrite(ordered, _narrowed)
     return rel if found == ordered else found
 
 
-def _placed(node: Relation) -> Relation:
-    return placed(node) if isinstance(node, (Filter, Join)) else node
+def _pushed_down(node: Relation) -> Relation:
+    return pushed_down(node) if isinstance(node, (Filter, Join)) else node
 
 
 def _narrowed(node: Relation) -> Relation:

@@ -22,7 +22,6 @@ from viewkeeper.algebra.expressions import (
     replace_columns,
     same_or_both_null,
 )
-from viewkeeper.algebra.placement import placed
 from viewkeeper.algebra.relations import (
     Affected,
     Aggregate,
@@ -49,6 +48,7 @@ from viewkeeper.algebra.relations import (
 from viewkeeper.algebra.walk import children, with_children
 from viewkeeper.rewrite.equalities import Equality, equalities, identities, through
 from viewkeeper.rewrite.keys import exactly, mentioned
+from viewkeeper.rewrite.pushdown import pushed_down
 
 Pair: TypeAlias = tuple[Scalar, str]
 """An expression over the restricted relation, and the key column that it must match."""
@@ -111,7 +111,7 @@ def _pushed(rel: Relation, keys: Relation, pairs: Pairs) -> Relation:
     match rel:
         case Scan() | Reference() | Values() | Fixpoint() | TopK() | Expand():
             return _semi_join(rel, keys, pairs)
-        case Filter() if (better := placed(rel)) != rel:
+        case Filter() if (better := pushed_down(rel)) != rel:
             return _pushed(better, keys, pairs)
         case Filter() | Negate() | Consolidate() | Distinct() | Affected():
             return with_children(rel, (_pushed(rel.child, keys, pairs),))

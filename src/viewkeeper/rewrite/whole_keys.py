@@ -25,7 +25,6 @@ from itertools import permutations
 
 from viewkeeper.algebra.build import affected, apart, fresh, joined, restricted_to, union_all
 from viewkeeper.algebra.expressions import column, conjunction, equal
-from viewkeeper.algebra.placement import placed
 from viewkeeper.algebra.relations import (
     Aggregate,
     Bound,
@@ -48,6 +47,7 @@ from viewkeeper.rewrite.fresh_keys import FreshKeys
 from viewkeeper.rewrite.join_block import JoinBlock, join_block
 from viewkeeper.rewrite.keys import sources
 from viewkeeper.rewrite.outer_join import as_inner_and_anti
+from viewkeeper.rewrite.pushdown import pushed_down
 
 ColumnSet = frozenset[str]
 
@@ -218,7 +218,7 @@ def _copies(held: ColumnSet | None, copied: dict[str, str]) -> ColumnSet | None:
 
 def _block(join: Join) -> JoinBlock:
     """Inner joins whose conditions are between their inputs; what is about one of them is in it."""
-    better = placed(join)
+    better = pushed_down(join)
     assert isinstance(better, Join)
     return join_block(better)
 

@@ -6,9 +6,9 @@ import pytest
 from sqlglot import parse_one
 
 from viewkeeper.algebra.expressions import Named, Scalar, column
-from viewkeeper.algebra.placement import placed
 from viewkeeper.algebra.relations import Bound, Filter, Join, JoinKind, Project, Relation, Scan
 from viewkeeper.algebra.schema import Column
+from viewkeeper.rewrite.pushdown import pushed_down
 from viewkeeper.sql.show import show
 
 
@@ -91,11 +91,11 @@ CASES: dict[str, tuple[Relation, list[str]]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_conditions_sink(name: str) -> None:
     plan, expected = CASES[name]
-    assert show(placed(plan)).splitlines() == expected
+    assert show(pushed_down(plan)).splitlines() == expected
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_placed_stays_where_it_is(name: str) -> None:
-    once = placed(CASES[name][0])
-    again = placed(once) if isinstance(once, (Filter, Join)) else once
+    once = pushed_down(CASES[name][0])
+    again = pushed_down(once) if isinstance(once, (Filter, Join)) else once
     assert again == once

@@ -1,4 +1,4 @@
-"""Conditions where they belong: at the join or the input that they are about.
+"""Pushdown of conditions: each stands at the join or the input that it is about.
 
     σ_{a=b ∧ c>0}((A × B) ⋉ C)   →   (A ⋈_{a=b} σ_{c>0}(B)) ⋉ C
     σ_{b>0}(A ⟕ B)               →   A ⋈ σ_{b>0}(B)
@@ -21,30 +21,30 @@ from viewkeeper.algebra.relations import Filter, Join, JoinKind, Project, Relati
 _KEEPS_LEFT = (JoinKind.SEMI, JoinKind.ANTI, JoinKind.LEFT)
 
 
-def placed(rel: Filter | Join) -> Relation:
+def pushed_down(rel: Filter | Join) -> Relation:
     """A filter, or an inner join, with its conditions as deep as they mean the same."""
-    return _sunk(rel, ())
+    return _pushed(rel, ())
 
 
-def _sunk(rel: Relation, parts: Sequence[Scalar]) -> Relation:
+def _pushed(rel: Relation, parts: Sequence[Scalar]) -> Relation:
     match rel:
         case Filter():
-            return _sunk(rel.child, (*conjuncts(rel.condition), *parts))
+            return _pushed(rel.child, (*conjuncts(rel.condition), *parts))
         case Join(kind=JoinKind.INNER):
             everything = (*conjuncts(rel.on), *parts)
             left, others = _about(everything, rel.left.columns)
             right, between = _about(others, rel.right.columns)
-            return Join(_sunk(rel.left, left), _sunk(rel.right, right), rel.kind, conjunction(between))
+            return Join(_pushed(rel.left, left), _pushed(rel.right, right), rel.kind, conjunction(between))
         case Join() if (kind := _unpadded(rel, parts)) is not rel.kind:
-            return _sunk(replace(rel, kind=kind), parts)
+            return _pushed(replace(rel, kind=kind), parts)
         case Join() if rel.kind in _KEEPS_LEFT:
             left, above = _about(parts, rel.left.columns)
-            return filtered(replace(rel, left=_sunk(rel.left, left)), conjunction(above))
+            return filtered(replace(rel, left=_pushed(rel.left, left)), conjunction(above))
         case Project():
             copies = {output.name: column(output.expr.name) for output in rel.outputs if output.is_column}
             below, above = _about(parts, copies)
             moved = tuple(replace_columns(part, copies) for part in below)
-            return filtered(replace(rel, child=_sunk(rel.child, moved)), conjunction(above))
+            return filtered(replace(rel, child=_pushed(rel.child, moved)), conjunction(above))
         case _:
             return filtered(rel, conjunction(parts))
 
