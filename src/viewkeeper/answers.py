@@ -98,7 +98,7 @@ def _answer(
     query = _as_cube(work, sql, entry)
     if isinstance(query, Reason):
         return query, ()
-    behind = set(stale_views(work.log, entry))
+    behind = set(stale_views(work.log, Draft(entry, "")))
     views, now = entry.catalog.views, work.settings
     stored_now = {
         name: node

@@ -89,6 +89,8 @@ def _files(work: Workspace, entry: Entry, oldest: Callable[[str], int]) -> set[s
     """What a version is read from, and what changed since the oldest that is retained for a relation."""
     found = set()
     for name, state in entry.relations.items():
+        if state.followed is not None:
+            continue
         main = main_files(work.log.folder.delta_address(state.folder), state.main_version)
         layers = [
             file for layer in (*state.overlay, *state.changes_after(oldest(name))) for file in layer.files

@@ -51,10 +51,28 @@ class Checked:
 
 
 @dataclass(frozen=True)
+class FollowedReport:
+    """A followed table of which another version was recorded: which, and how its changes were found, or why
+    not.
+
+    `rows` are those of the parts of files that came and went, before they are netted; `rows_read` those of
+    the files that were opened to net them.
+    """
+
+    table: str
+    before: int
+    version: int
+    how: str
+    rows: int = 0
+    rows_read: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
 class Report(Sequence[ViewReport]):
     """A whole refresh; a sequence of its views' reports, in the order of the work.
 
-    What `checked` took is in none of the other figures.
+    What `checked` took is in none of the other figures. `followed`: the followed tables that had changed.
     """
 
     views: tuple[ViewReport, ...]
@@ -63,6 +81,7 @@ class Report(Sequence[ViewReport]):
     propagate_seconds: float = 0.0
     refresh_seconds: float = 0.0
     checked: tuple[Checked, ...] = ()
+    followed: tuple[FollowedReport, ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -94,4 +113,5 @@ class Report(Sequence[ViewReport]):
             "refresh_seconds": self.refresh_seconds,
             "views": [entry.to_dict() for entry in self.views],
             "checked": [asdict(one) for one in self.checked],
+            "followed": [asdict(one) for one in self.followed],
         }

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from viewkeeper.algebra.schema import Column
 from viewkeeper.catalog.catalog import ViewDefinition
 from viewkeeper.maintenance.strategy import TableChange
-from viewkeeper.storage.commits import Entry, WarehouseLog
+from viewkeeper.storage.commits import WarehouseLog
 from viewkeeper.storage.draft import Draft
-from viewkeeper.storage.relation import Layer, RelationState, layers_between
+from viewkeeper.storage.relation import Layer, RelationState
 
 
 def inputs_seen(log: WarehouseLog, definition: ViewDefinition) -> dict[str, RelationState]:
@@ -33,26 +33,31 @@ def changes_of(
     if definition.position is None:
         return None
     old = inputs_seen(log, definition)
-    found = {name: _change(old.get(name), draft.relations[name]) for name in definition.tables}
+    found = {name: _change(draft, old.get(name), draft.relations[name]) for name in definition.tables}
     return {name: change for name, change in found.items() if change is not None}
 
 
-def stale_views(log: WarehouseLog, entry: Entry) -> tuple[str, ...]:
+def stale_views(log: WarehouseLog, draft: Draft) -> tuple[str, ...]:
     """Views that are not filled yet, or whose inputs changed since they were."""
-    draft = Draft(entry, "")
+    order = draft.catalog.in_order()
     stale: set[str] = set()
-    for view in entry.catalog.in_order():
+    for view in order:
         changes = changes_of(log, draft, view)
         if changes is None or changes or any(table in stale for table in view.reads):
             stale.add(view.name)
-    return tuple(view.name for view in entry.catalog.in_order() if view.name in stale)
+    return tuple(view.name for view in order if view.name in stale)
 
 
-def _change(old: RelationState | None, new: RelationState) -> TableChange | None:
+def written_anew(new: RelationState, why: str = "") -> TableChange:
+    """The change of an input of which nothing is known but what it is now."""
+    return TableChange(new.main_rows, only_inserts=False, replaced=True, why=why)
+
+
+def _change(draft: Draft, old: RelationState | None, new: RelationState) -> TableChange | None:
     if old is None or old.folder != new.folder or new.complete_since > old.newest:
-        return TableChange(new.main_rows, only_inserts=False, replaced=True)
-    layers = layers_between(old, new)
-    if not layers:
+        return written_anew(new, new.followed.how if new.followed else "")
+    layers = draft.between(old, new)
+    if not any(layer.rows for layer in layers):
         return None
     inserts = new.merge is None and all(layer.only_inserts for layer in layers)
     rows = sum(layer.rows for layer in layers)

@@ -12,6 +12,7 @@ from viewkeeper.catalog.names import shown_columns
 from viewkeeper.collected import PendingChange
 from viewkeeper.ddl import definitions
 from viewkeeper.errors import AlreadyExists
+from viewkeeper.inspect.describe import described
 from viewkeeper.spark.engine import slot
 from viewkeeper.spark.session import DataFrame
 from viewkeeper.sql.dml_queries import change_queries
@@ -22,9 +23,11 @@ from viewkeeper.sql.statements import (
     CreateTable,
     CreateView,
     Delete,
+    Describe,
     DropTable,
     DropView,
     ExplainView,
+    Follows,
     Insert,
     Merge,
     Query,
@@ -76,6 +79,8 @@ def run(
         case DropView():
             version = definitions.drop(work, statement.name, statement.cascade, statement.if_exists, "view")
             return StatementResult(f"Dropped view {statement.name}.", version)
+        case Describe():
+            return described(work, statement.name)
         case RefreshViews():
             report = warehouse.refresh(*statement.names, policy="full" if statement.full else None)
             done = ", ".join(f"{entry.view} ({entry.strategy})" for entry in report) or "nothing"
@@ -101,6 +106,8 @@ def query(work: Workspace, sql: str, entry: Entry) -> DataFrame:
 
 def _create_table(work: Workspace, statement: CreateTable) -> StatementResult:
     name = statement.schema.name
+    if statement.follows is not None:
+        return _follow(work, statement, statement.follows)
     schema: TableSchema | str = statement.schema
     if statement.cluster_by:
         clustering = ("viewkeeper.cluster_by", ", ".join(map(inner_column, statement.cluster_by)))
@@ -115,6 +122,15 @@ def _create_table(work: Workspace, statement: CreateTable) -> StatementResult:
             raise
         return StatementResult(f"Table {name} exists.", work.log.latest().version)
     return StatementResult(f"Created table {name}.", version)
+
+
+def _follow(work: Workspace, statement: CreateTable, follows: Follows) -> StatementResult:
+    name, latest = statement.schema.name, work.log.latest()
+    if statement.if_not_exists and latest.catalog.spelled(name):
+        return StatementResult(f"Table {name} exists.", latest.version)
+    place, options = follows.location, dict(follows.options)
+    version = definitions.follow(work, statement.schema, place, follows.format, options, follows.enforced)
+    return StatementResult(f"Following {name}.", version)
 
 
 def _create_view(work: Workspace, statement: CreateView) -> StatementResult:

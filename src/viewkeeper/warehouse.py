@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Any
@@ -72,6 +72,22 @@ class Warehouse:
         """A table filled from a DataFrame, Arrow, pandas, rows, or a CSV or Parquet path."""
         return definitions.create_table(self._work, name, rows, key, check)
 
+    def follow(
+        self,
+        name: str,
+        path: str,
+        *,
+        format: str = "delta",
+        key: Sequence[str] = (),
+        storage_options: Mapping[str, str] | None = None,
+        enforced: bool = True,
+        version: int | None = None,
+    ) -> int:
+        """A table that others own and change; `refresh` finds out what. `enforced`: the key is checked."""
+        schema = TableSchema(name, (), tuple(key))
+        options = storage_options, enforced, version
+        return definitions.follow(self._work, schema, str(path), format, *options)
+
     def create_view(
         self,
         name: str,
@@ -117,17 +133,20 @@ class Warehouse:
         policy: str | None = None,
         use_lattice: bool = True,
         check: float | None = None,
+        at: Mapping[str, int] | None = None,
     ) -> Report:
         """Brings the named views, or every stale one, up to date in one commit.
 
         `use_lattice=False`: each view from the base tables, none from another. `check`: which share of each
-        changed view is compared with Spark's answer to its text before the commit, from 0 to 1.
+        changed view is compared with Spark's answer to its text before the commit, from 0 to 1. Followed
+        tables are brought to their newest versions first, or to those that `at` names.
         """
         catalog = self._work.log.latest().catalog
         checked_policy(policy or "auto")
         names = tuple(view_named(catalog, view).name for view in views)
         share = None if check is None else checked_share(check)
-        return refresh(self._work, Request(names or None, policy, use_lattice, share))
+        known = tuple((catalog.spelled(table) or table, version) for table, version in (at or {}).items())
+        return refresh(self._work, Request(names or None, policy, use_lattice, share, at=known))
 
     def propagate(self, *views: str, use_lattice: bool = True) -> Report:
         """Computes the summary-deltas of the named views, or of every stale one, for the next refresh.

@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import viewkeeper as vk
+from tests.following.source import appended, merged, orders
 from tests.warehouse.rows import bag, rows
 
 WORKER = Path(__file__).with_name("worker.py")
@@ -80,3 +81,25 @@ def test_a_refresh_is_all_or_nothing(
         warehouse.refresh()
         assert {name: rows(warehouse.table(name)) for name in new} == new
         assert warehouse.verify("sales")
+
+
+def test_a_refresh_over_a_followed_table_is_all_or_nothing(
+    spark: SparkSession, tmp_path: Path, connect_address: str
+) -> None:
+    """Killed at any step, it has recorded the old version of the table or the new one, and views with it."""
+    source = tmp_path / "orders"
+    appended(source, orders(range(10)))
+    stale = vk.open(str(tmp_path / "warehouse"), spark=spark)
+    stale.follow("orders", str(source), key=["id"])
+    stale.create_view("totals", "SELECT customer, COUNT(*) AS n FROM orders GROUP BY customer")
+    merged(source, orders(range(8, 15)))
+    old, new = bag((n, 2) for n in range(5)), bag((n, 3) for n in range(5))
+    died = steps_of(Path(stale.path), tmp_path, connect_address, "strict")
+    assert len(died) >= 3
+    for path in died:
+        warehouse = vk.open(str(path), spark=spark)
+        found = rows(warehouse.table("totals")), warehouse.table("orders").count()
+        assert found in ((old, 10), (new, 15)), path.name
+        warehouse.refresh()
+        assert rows(warehouse.table("totals")) == new
+        assert warehouse.verify("totals")

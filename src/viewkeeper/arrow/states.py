@@ -36,7 +36,7 @@ from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.arrow.files import file_rows
 from viewkeeper.arrow.plans import rows as plan_rows
 from viewkeeper.arrow.ranges import ranges_of
-from viewkeeper.errors import MissingFile
+from viewkeeper.errors import MissingFile, NeedsSpark
 from viewkeeper.storage.delta_log import main_files
 from viewkeeper.storage.feed import logged
 from viewkeeper.storage.footers import overlaps
@@ -65,6 +65,7 @@ class States:
         self, state: RelationState, columns: Sequence[str] | None = None, where: Scalar | None = None
     ) -> pa.Table:
         """The rows of a state, one per copy, for which a condition holds, and some of their columns."""
+        _must_be_own(state)
         plan, leaves = self._merged(state, {} if where is None else ranges_of(where))
         chosen = plan if where is None else Filter(plan, where)
         wanted = restricted_to(chosen, state.names if columns is None else columns)
@@ -72,6 +73,7 @@ class States:
 
     def signed(self, old: RelationState, new: RelationState) -> pa.Table:
         """The rows that came and went between two states, with counts."""
+        _must_be_own(new)
         layers = logged(old, new)
         if layers is None:
             return self._compared(old, new)
@@ -175,6 +177,13 @@ def merged_copies(main: Relation, layers: Relation) -> Relation:
     left = Expand(consolidated(UnionAll((near, gone))))
     rest = Join(main, other, JoinKind.ANTI, on)
     return UnionAll((rest, *(restricted_to(rel, main.columns) for rel in (left, Expand(came)))))
+
+
+def _must_be_own(state: RelationState) -> None:
+    if state.followed is not None:
+        raise NeedsSpark(
+            "it is followed, and others own its files.", f"They are those of {state.followed.address}."
+        )
 
 
 def _counted(state: RelationState) -> tuple[Column, ...]:

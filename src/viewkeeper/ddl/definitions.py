@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +10,8 @@ from viewkeeper.algebra.inner_names import inner_relation, shown
 from viewkeeper.algebra.schema import Column, ForeignKey, TableSchema
 from viewkeeper.catalog.catalog import REFRESH_MODES, Catalog, ViewDefinition, view_named
 from viewkeeper.catalog.names import checked, checked_columns, inner_schema
+from viewkeeper.ddl import following
+from viewkeeper.ddl.following import FOLLOWS, is_followed
 from viewkeeper.ddl.redefinition import define, redefine
 from viewkeeper.errors import (
     AlreadyExists,
@@ -59,6 +61,20 @@ def create_table(
         return draft
 
     return publish(work.log, build).version
+
+
+def follow(
+    work: Workspace,
+    schema: TableSchema,
+    address: str,
+    form: str = "delta",
+    options: Mapping[str, str] | None = None,
+    enforced: bool = True,
+    version: int | None = None,
+) -> int:
+    """A table that others own, as it is now, or at one of its versions."""
+    checks = _checked_schema, must_be_free
+    return following.follow(work, schema, address, form, options or {}, enforced, version, *checks)
 
 
 def _checked_schema(schema: TableSchema, catalog: Catalog) -> TableSchema:
@@ -229,7 +245,15 @@ def table_named(catalog: Catalog, name: str) -> TableSchema:
             "Change these tables instead.",
             view=known,
         )
-    return catalog.schema(name)
+    schema = catalog.schema(name)
+    if is_followed(schema):
+        raise InvalidChange(
+            f"{schema.name} is followed: others own it, and it cannot be changed from here.",
+            f"It follows a {schema.property(FOLLOWS)} table.",
+            "Change that table, then refresh.",
+            table=schema.name,
+        )
+    return schema
 
 
 def _must_not_read_itself(catalog: Catalog, name: str, sql: str) -> None:

@@ -10,9 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from viewkeeper.algebra.node import MalformedPlan
+from viewkeeper.algebra.prune import needed_columns, pruned
+from viewkeeper.algebra.relations import Relation, Scan
 from viewkeeper.algebra.schema import Column, is_hidden
+from viewkeeper.algebra.walk import rewrite
 from viewkeeper.catalog.catalog import Catalog, ViewDefinition
-from viewkeeper.errors import AmbiguousColumn, InvalidSQL, UnknownColumn
+from viewkeeper.errors import AmbiguousColumn, DependencyError, InvalidSQL, UnknownColumn
 from viewkeeper.maintenance.recursion.stored_strata import stored_names
 from viewkeeper.maintenance.refusals import redefined
 from viewkeeper.maintenance.strategy import Stratum, View
@@ -159,6 +163,49 @@ def _redefine_dependents(work: Workspace, draft: Draft, name: str) -> None:
         _must_be_valid(work, draft, written)
         if name in dependent.above or _has_other_columns(work, draft, written):
             redefine(work, draft, dependent, replace(dependent, hidden=()))
+
+
+def redefine_readers(work: Workspace, draft: Draft, name: str, is_anew: bool) -> None:
+    """A table got other columns: views must still be valid over it, and those of which it makes something
+    else are defined anew; `is_anew`: all are, for columns have other types."""
+    for dependent in (draft.catalog.views[other] for other in draft.catalog.dependents(name)):
+        written = as_written(dependent, draft.catalog)
+        try:
+            _must_be_valid(work, draft, written)
+            if is_anew or _has_other_columns(work, draft, written) or _means_else(dependent, draft):
+                redefine(work, draft, dependent, replace(dependent, hidden=()))
+        except InvalidSQL as problem:
+            raise DependencyError(
+                f"The view {dependent.name} cannot be kept: {name} has other columns now.",
+                str(problem),
+                "Alter or drop the view, then refresh.",
+                view=dependent.name,
+                table=name,
+            ) from problem
+
+
+def _means_else(view: ViewDefinition, draft: Draft) -> bool:
+    """Whether the plan of a view is another one with the columns that its tables have now."""
+    before, after = compiled(view, draft.base.catalog).query, compiled(view, draft.catalog).query
+    if before is None or after is None:
+        return before is not after
+    try:
+        return _needed(before) != _needed(after)
+    except MalformedPlan:
+        return True
+
+
+def _needed(plan: Relation) -> Relation:
+    """The plan over scans of no more columns than it looks at."""
+    plan = pruned(plan)
+    wanted = needed_columns(plan)
+
+    def narrowed(node: Relation) -> Relation:
+        if not isinstance(node, Scan):
+            return node
+        return replace(node, bound=tuple(one for one in node.bound if one.name in wanted[node]))
+
+    return rewrite(plan, narrowed)
 
 
 def _has_other_columns(work: Workspace, draft: Draft, view: ViewDefinition) -> bool:

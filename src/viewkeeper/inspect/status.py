@@ -8,12 +8,14 @@ from typing import Any
 
 from viewkeeper.algebra.inner_names import shown
 from viewkeeper.catalog.catalog import ViewDefinition, view_named
+from viewkeeper.errors import ViewkeeperError
 from viewkeeper.inspect.lattices import drawn
 from viewkeeper.inspect.left_open import one_of_several
 from viewkeeper.maintenance.lattice.draw import Drawing
 from viewkeeper.seen import changes_of, stale_views
 from viewkeeper.storage.commits import Entry, WarehouseLog
 from viewkeeper.storage.draft import Draft
+from viewkeeper.storage.following.known import versions_behind
 from viewkeeper.storage.relation import RelationState
 
 
@@ -35,7 +37,11 @@ class Inspected:
 
 @dataclass(frozen=True)
 class Status:
-    """One table or view: where it stands and how large it is; `note` says what its text leaves open."""
+    """One table or view: where it stands and how large it is.
+
+    `note` says what the text of a view leaves open, and what a followed table follows. `versions_behind`: so
+    many versions of a followed table are not recorded yet.
+    """
 
     name: str
     kind: str
@@ -47,6 +53,7 @@ class Status:
     layers: int
     layer_rows: int
     note: str = ""
+    versions_behind: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -68,14 +75,26 @@ class HistoryEntry:
 def status(log: WarehouseLog) -> list[Status]:
     """Every table, then every view."""
     entry = log.latest()
-    stale = set(stale_views(log, entry))
-    tables = [_table_status(entry, name) for name in entry.catalog.tables]
-    return tables + [_view_status(log, entry, view, view.name in stale) for view in entry.catalog.in_order()]
+    order = entry.catalog.in_order()
+    tables = {name: _table_status(entry, name) for name in entry.catalog.tables}
+    behind = {name for name, table in tables.items() if table.versions_behind}
+    stale = set(stale_views(log, Draft(entry, "")))
+    stale |= {view.name for view in order if entry.catalog.base_tables(view) & behind}
+    return [*tables.values(), *(_view_status(log, entry, view, view.name in stale) for view in order)]
 
 
 def _table_status(entry: Entry, name: str) -> Status:
+    """Of a followed table, also how many versions it has that are not recorded."""
     state = entry.relations[name]
-    return _status(name, "table", entry.version, False, 0, 0, state)
+    found = _status(name, "table", entry.version, False, 0, 0, state)
+    if state.followed is None:
+        return found
+    place = f"follows {state.followed.format} {state.followed.address} at version {state.followed.version}"
+    try:
+        behind = versions_behind(state)
+    except ViewkeeperError as error:
+        return replace(found, kind="followed", note=f"{place}; {error.what}")
+    return replace(found, kind="followed", note=place, versions_behind=behind)
 
 
 def _view_status(log: WarehouseLog, entry: Entry, view: ViewDefinition, stale: bool) -> Status:

@@ -34,7 +34,9 @@ def replaced_input(batch: Batch) -> Reason | None:
     """Where an input was written anew there is no log of its changes."""
     for name, change in batch.changes.items():
         if change.replaced:
-            return Reason("input-replaced", f"{name} was written anew, so its changes are not known.")
+            told = f"The changes of {name} are not known: {change.why}"
+            unknown = f"{name} was written anew, so its changes are not known."
+            return Reason("input-replaced", told if change.why else unknown)
     return None
 
 

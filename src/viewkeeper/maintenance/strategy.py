@@ -83,7 +83,7 @@ class TableChange:
 
     `updates`: rows were only updated, and in these columns. `constants` are columns that have one value in
     all changed rows, which is not NULL. `relevant` is the condition of the rows that may matter, where some
-    do not.
+    do not. `why` says of an input that was replaced how that is known.
     """
 
     rows: int
@@ -92,6 +92,7 @@ class TableChange:
     updates: frozenset[str] | None = None
     constants: frozenset[str] = frozenset()
     relevant: Scalar | None = None
+    why: str = ""
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 from viewkeeper.catalog.catalog import ViewDefinition
-from viewkeeper.maintenance.strategy import Batch, Stored
+from viewkeeper.errors import StorageError
+from viewkeeper.maintenance.strategy import Batch, Stored, TableChange
 from viewkeeper.refresh.state import RefreshState
 from viewkeeper.refresh.task import Task
-from viewkeeper.seen import changes_of, inputs_seen
+from viewkeeper.seen import changes_of, inputs_seen, written_anew
 from viewkeeper.storage.commits import Entry, WarehouseLog
 from viewkeeper.storage.draft import Draft
-from viewkeeper.storage.relation import RelationState
+from viewkeeper.storage.following.known import files_of, recorded
+from viewkeeper.storage.relation import RelationState, layers_between
 from viewkeeper.views import compiled
+from viewkeeper.workspace import Workspace
 
 
 def batches(state: RefreshState) -> RefreshState:
@@ -32,7 +35,30 @@ def _task(state: RefreshState, definition: ViewDefinition) -> Task:
     old, told = inputs_seen(log, filled), last_details(draft.base, log, definition.name)
     tables = tuple(dict.fromkeys((*filled.tables, *definition.tables)))
     stored = stored_of(draft, replace(definition, tables=tables), old)
-    return Task(definition, view, old, told, Batch(changes_of(log, draft, filled) or {}, stored))
+    changes = _readable(state.work, draft, old, changes_of(log, draft, filled) or {})
+    return Task(definition, view, old, told, Batch(changes, stored))
+
+
+def _readable(
+    work: Workspace, draft: Draft, old: Mapping[str, RelationState], changes: Mapping[str, TableChange]
+) -> Mapping[str, TableChange]:
+    """The changes of a view's inputs; where files of a followed table are gone, it counts as written anew."""
+    found = dict(changes)
+    for name, change in changes.items():
+        if draft.relations[name].followed is not None and not change.replaced:
+            why = _unreadable(work, old[name], draft.relations[name])
+            found[name] = written_anew(draft.relations[name], why) if why else change
+    return found
+
+
+def _unreadable(work: Workspace, old: RelationState, new: RelationState) -> str:
+    """Why the changes of a followed table, or its rows before them, cannot be read any more."""
+    try:
+        before, after = (set(files_of(recorded(state))) for state in (old, new))
+    except StorageError as error:
+        return str(error)
+    changed = [file for layer in layers_between(old, new) for file in layer.files]
+    return work.reader.why_gone(new, (*changed, *(before - after)))
 
 
 def last_details(base: Entry, log: WarehouseLog, name: str) -> Mapping[str, Any]:

@@ -14,8 +14,10 @@ from viewkeeper.maintenance.strategy import Batch, TableChange
 from viewkeeper.planning.explanation import Explanation, explanation, unbound
 from viewkeeper.refresh.batches import batches, last_details, stored_of
 from viewkeeper.refresh.choose import choose
+from viewkeeper.refresh.follow import follow
 from viewkeeper.refresh.lattice import lattice
 from viewkeeper.refresh.life import PLANNED
+from viewkeeper.refresh.net import forget, net
 from viewkeeper.refresh.run import execution_of
 from viewkeeper.refresh.stale import stale
 from viewkeeper.refresh.state import RefreshState, Request, Stage, through
@@ -29,7 +31,7 @@ from viewkeeper.workspace import Workspace
 LENIENT = Request(is_lenient=True)
 """To explain a view that `strict` cannot maintain is not to refresh it."""
 
-BEGUN: tuple[Stage, ...] = (stale, take_over, batches)
+BEGUN: tuple[Stage, ...] = (follow, stale, take_over, net, batches)
 STAGES = (*BEGUN, lattice, *PLANNED)
 """Without asking which changes matter: that takes an action."""
 
@@ -39,7 +41,15 @@ def explain(work: Workspace, view: str) -> Explanation:
 
     Given a query instead of a name: how a view of it would be maintained. Nothing is created.
     """
-    state = through(BEGUN, RefreshState(work, Draft(work.log.latest(), "explain"), LENIENT))
+    draft = Draft(work.log.latest(), "explain")
+    try:
+        return _explained(through(BEGUN, RefreshState(work, draft, LENIENT)), view)
+    finally:
+        forget(work, draft)
+
+
+def _explained(state: RefreshState, view: str) -> Explanation:
+    work = state.work
     definition = _defined(state.draft.catalog, view)
     name = definition.name
     is_pending = definition.position is not None and name in state.tasks and state.tasks[name].batch.changes

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import count
 
+from viewkeeper.algebra.inner_names import shown
 from viewkeeper.catalog.catalog import ViewDefinition
 from viewkeeper.ddl.redefinition import without_plan
 from viewkeeper.errors import WrongType
@@ -20,8 +21,10 @@ from viewkeeper.refresh.check import check
 from viewkeeper.refresh.choose import choose
 from viewkeeper.refresh.derive import derive
 from viewkeeper.refresh.fold import fold
+from viewkeeper.refresh.follow import follow, follow_rows
 from viewkeeper.refresh.fresh_keys import fresh_keys
 from viewkeeper.refresh.lattice import lattice
+from viewkeeper.refresh.net import forget, net
 from viewkeeper.refresh.relevance import relevance
 from viewkeeper.refresh.renew import renew
 from viewkeeper.refresh.run import run
@@ -40,10 +43,17 @@ from viewkeeper.storage.publish import publish
 from viewkeeper.views import is_beyond_spark
 from viewkeeper.workspace import Workspace
 
+FIRST: tuple[Stage, ...] = (
+    follow,  # tables that others own are brought to their newest versions
+)
+"""Of a refresh that was asked for: views that are made or refreshed with a transaction see what is
+recorded."""
+
 BEGUN: tuple[Stage, ...] = (
     stale,  # which views: those asked for, or the stale ones, and the views that they read
     renew,  # views whose state another version stored in another form are emptied
     take_over,  # what `propagate` has computed becomes part of the views
+    net,  # changes of followed tables, without rows that only moved from file to file
     batches,  # the inputs that changed since a view last read them, and how all is stored
     strict,  # a strict view that no strategy can maintain fails here, before any work
 )
@@ -69,7 +79,7 @@ DONE: tuple[Stage, ...] = (
 )
 """Once, for all views; then the draft is published."""
 
-STAGES = (*BEGUN, *COMPARED, *PLANNED, run, *DONE)
+STAGES = (*FIRST, *BEGUN, *COMPARED, *PLANNED, run, *DONE)
 """All stages; `run` is one view's: its script is executed, and the report on it made."""
 
 
@@ -82,9 +92,10 @@ def refresh(work: Workspace, request: Request) -> Report:
         return RefreshState(work, draft, replace(request, names=names))
 
     def has_news(state: RefreshState) -> bool:
-        return bool(state.changed or stale_views(work.log, state.draft.base))
+        base = Draft(state.draft.base, "refresh")
+        return bool(state.changed or state.draft.followed or stale_views(work.log, base))
 
-    return _published("refresh", work, begin, DONE, has_news)
+    return _published("refresh", work, request, FIRST, begin, DONE, has_news)
 
 
 def propagate(work: Workspace, request: Request) -> Report:
@@ -96,7 +107,10 @@ def propagate(work: Workspace, request: Request) -> Report:
         asked = names if request.names is None else tuple(n for n in names if n in request.names)
         return RefreshState(work, draft, replace(request, names=asked, policy="incremental"))
 
-    return _published("propagate", work, begin, (set_aside,), lambda state: bool(state.changed))
+    def has_news(state: RefreshState) -> bool:
+        return bool(state.changed or state.draft.followed)
+
+    return _published("propagate", work, request, (follow_rows,), begin, (set_aside,), has_news)
 
 
 def refresh_views(work: Workspace, draft: Draft, names: Iterable[str]) -> None:
@@ -107,6 +121,8 @@ def refresh_views(work: Workspace, draft: Draft, names: Iterable[str]) -> None:
 def _published(
     operation: str,
     work: Workspace,
+    request: Request,
+    first: Iterable[Stage],
     begin: Callable[[Draft], RefreshState],
     last: Iterable[Stage],
     has_news: Callable[[RefreshState], bool],
@@ -118,7 +134,12 @@ def _published(
 
     def build(base: Entry) -> Draft | None:
         nonlocal ready, done
-        done = computed(begin(Draft(base, operation)))
+        draft = Draft(base, operation)
+        try:
+            through(first, RefreshState(work, draft, request))
+            done = computed(begin(draft))
+        finally:
+            forget(work, draft)
         ready = time.perf_counter()
         done = through(last, done)
         return done.draft if has_news(done) else None
@@ -127,12 +148,19 @@ def _published(
     checked = tuple(task.checked for task in done.tasks.values() if task.checked is not None)
     made_visible = time.perf_counter() - ready - sum(one.seconds for one in checked)
     reports, actions = tuple(map(in_users_names, done.reports)), work.engine.actions - before
-    return Report(reports, entry.version, actions, ready - started, made_visible, checked)
+    followed = tuple(replace(one, table=shown(one.table)) for one in done.draft.followed.values())
+    return Report(reports, entry.version, actions, ready - started, made_visible, checked, followed)
 
 
 def computed(state: RefreshState) -> RefreshState:
     """Appends to the views what changed, or writes them anew, and adds the reports; nothing is folded yet."""
-    state = through(BEGUN, state)
+    try:
+        return _computed_views(through(BEGUN, state))
+    finally:
+        forget(state.work, state.draft)
+
+
+def _computed_views(state: RefreshState) -> RefreshState:
     number, total = count(), len(state.views)
 
     def started(view: str) -> None:
@@ -144,6 +172,7 @@ def computed(state: RefreshState) -> RefreshState:
             done = done.with_tasks(_computed_or_netted(state.of(views), started))
     state.work.progress("refresh", "", total, total)
     state.draft.report["views"] = [report.to_dict() for report in done.reports]
+    state.draft.report["followed"] = [asdict(one) for one in state.draft.followed.values()]
     return done
 
 

@@ -19,6 +19,7 @@ from viewkeeper.refresh.batches import batches
 from viewkeeper.refresh.choose import choose
 from viewkeeper.refresh.fresh_keys import fresh_keys
 from viewkeeper.refresh.life import computed
+from viewkeeper.refresh.net import forget, net
 from viewkeeper.refresh.run import execution_of
 from viewkeeper.refresh.state import RefreshState, Request, Stage, through
 from viewkeeper.refresh.task import Task
@@ -64,7 +65,7 @@ class Measurement:
         return {**asdict(self), "ratio": self.ratio}
 
 
-STAGES: tuple[Stage, ...] = (batches, fresh_keys, choose)
+STAGES: tuple[Stage, ...] = (net, batches, fresh_keys, choose)
 """The view by itself: whatever it might share, or take from others, is the same for all strategies."""
 
 
@@ -78,11 +79,19 @@ def measured(work: Workspace, name: str, repeat: int = 1) -> Measurement | None:
     before = _before_last_refresh(work, latest, view)
     if before is None:
         return None
-    definition, ready = before.catalog.views[view.name], Draft(before, "measure")
+    ready = Draft(before, "measure")
+    try:
+        return _measured(work, before.catalog.views[view.name], ready, repeat)
+    finally:
+        forget(work, ready)
+
+
+def _measured(work: Workspace, definition: ViewDefinition, ready: Draft, repeat: int) -> Measurement | None:
+    before = ready.base
     read = tuple(table for table in definition.tables if table in before.catalog.views)
     computed(RefreshState(work, ready, Request(read)))
     state = through(STAGES, RefreshState(work, ready, views=(definition,)))
-    task = state.tasks[view.name]
+    task = state.tasks[definition.name]
     if task.is_first or task.choice is None:
         return None
     ways = task.choice.alternatives
@@ -91,7 +100,7 @@ def measured(work: Workspace, name: str, repeat: int = 1) -> Measurement | None:
         Measured(one.strategy.name, one.expected, task.seconds + median(times), one is task.choice.taken)
         for one, times in zip(ways, zip(*rounds, strict=True), strict=True)
     ]
-    return Measurement(view.name, before.version, task.seconds, tuple(results))
+    return Measurement(definition.name, before.version, task.seconds, tuple(results))
 
 
 def _before_last_refresh(work: Workspace, latest: Entry, view: ViewDefinition) -> Entry | None:
@@ -110,7 +119,7 @@ def _before_last_refresh(work: Workspace, latest: Entry, view: ViewDefinition) -
 def _run(state: RefreshState, task: Task, way: Alternative) -> float:
     """Seconds that a script takes on a draft of its own."""
     draft = Draft(state.draft.base, "measure")
-    draft.relations = dict(state.draft.relations)
+    draft.relations, draft.net = dict(state.draft.relations), state.draft.net
     started = time.perf_counter()
     with state.work.under(task.definition), state.work.engine.keeping():
         execution_of(replace(state, draft=draft), task, way).run(way.script)

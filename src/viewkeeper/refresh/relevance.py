@@ -15,7 +15,7 @@ from viewkeeper.refresh.choose import was_maintained
 from viewkeeper.refresh.state import RefreshState
 from viewkeeper.refresh.task import Task
 from viewkeeper.spark.relevance import Question, relevant_rows
-from viewkeeper.storage.relation import Layer, RelationState, layers_between
+from viewkeeper.storage.relation import Layer, RelationState
 
 MANY = 1_000
 """More changed rows than this are hardly all irrelevant to a view that had use for some of the last ones."""
@@ -44,7 +44,7 @@ def _pending(state: RefreshState, task: Task) -> dict[str, tuple[RelationState, 
     """The layers of its tables that a view has not seen."""
     tables = [table for table, change in task.batch.changes.items() if not change.replaced]
     states = {table: state.draft.relations[table] for table in tables}
-    return {table: (new, layers_between(task.old[table], new)) for table, new in states.items()}
+    return {table: (new, state.draft.between(task.old[table], new)) for table, new in states.items()}
 
 
 def _is_asked(task: Task, table: str) -> bool:

@@ -20,7 +20,8 @@ class Request:
     """What is asked of a refresh.
 
     `names` are those of views; None: the stale ones. `check` is the share of each view that is compared with
-    its text. `is_lenient`: a strict view that no strategy can maintain is no error.
+    its text. `is_lenient`: a strict view that no strategy can maintain is no error. `at` says which versions
+    of followed tables are wanted, where not the newest.
     """
 
     names: tuple[str, ...] | None = None
@@ -28,6 +29,7 @@ class Request:
     use_lattice: bool = True
     check: float | None = None
     is_lenient: bool = False
+    at: tuple[tuple[str, int], ...] = ()
 
     def policy_of(self, view: ViewDefinition) -> str:
         policy = self.policy or view.policy

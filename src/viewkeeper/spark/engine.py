@@ -133,6 +133,10 @@ class Engine:
         paths = tuple(self.folder.address(join(relation, file.path)) for file in files)
         return self.in_one_task(self._opened(ddl(columns), paths), sum(file.rows for file in files))
 
+    def parquet(self, schema: str, paths: tuple[str, ...]) -> DataFrame:
+        """The rows of Parquet files at some addresses, with columns by their names there; no job."""
+        return self._opened(schema, paths)
+
     def _open(self, schema: str, paths: tuple[str, ...]) -> DataFrame:
         with self.settings():
             try:
@@ -192,7 +196,9 @@ class Engine:
     def driver_table(
         self, relation: str, files: Sequence[DataFile], columns: Sequence[Column]
     ) -> pa.Table | None:
-        """The rows of some files; None where Arrow might not read them as Spark does."""
+        """The rows of some files; None where Arrow might not read them as Spark does, or others own them."""
+        if any(file.part is not None for file in files):
+            return None
         self._check_sizes(relation, files)
         try:
             return parquet_table([self.folder.read(join(relation, f.path)) for f in files], columns)

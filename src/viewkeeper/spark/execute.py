@@ -45,7 +45,7 @@ from viewkeeper.sql.render import relation_name, state_name
 from viewkeeper.sql.splice import spliced, tables_read
 from viewkeeper.storage.delta_log import commit_main, main_files
 from viewkeeper.storage.draft import Draft
-from viewkeeper.storage.relation import DataFile, Layer, RelationState, layers_between
+from viewkeeper.storage.relation import DataFile, Layer, RelationState
 
 
 def _silent(line: str) -> None:
@@ -248,7 +248,7 @@ class Execution:
         match read.form:
             case Form.CHANGES:
                 old = self.old.get(read.table, state)
-                return reader.changes(old, state, layers_between(old, state))
+                return reader.changes(old, state, self.draft.between(old, state))
             case Form.SIGNED:
                 return reader.counted(state)
             case Form.ROWS:
@@ -260,7 +260,7 @@ class Execution:
         match read.form:
             case Form.CHANGES:
                 old = self.old.get(read.table, state)
-                found = reader.netted(reader.changes(old, state, layers_between(old, state)))
+                found = reader.netted(reader.changes(old, state, self.draft.between(old, state)))
             case Form.SIGNED | Form.ROWS:
                 found = reader.rows(state, needed=read.columns)
         is_whole = read.form is not Form.CHANGES and not state.has_pending_deletes
@@ -355,7 +355,7 @@ class Execution:
     def layers(self, relation: str) -> tuple[Layer, ...]:
         """What happened to a relation since; none where that is not known."""
         state = self.draft.relations[relation]
-        return layers_between(self.old.get(relation, state), state)
+        return self.draft.between(self.old.get(relation, state), state)
 
     def size(self, scan: Scan) -> int:
         """The rows of the files behind a scan, without opening them."""

@@ -21,9 +21,7 @@ def signed_changes(reader: Reader, old: RelationState, new: RelationState) -> So
     """From the log where it is complete; else by comparing the two states. Of what a version that is only
     kept for another relation's sake would need, `vacuum` may have left none."""
     layers = logged(old, new)
-    if layers is not None and reader.engine.are_there(
-        new.folder, [f for layer in layers for f in layer.files]
-    ):
+    if layers is not None and reader.are_there(new, [f for layer in layers for f in layer.files]):
         return reader.changes(old, new, layers)
     before, after = reader.rows(old), reader.rows(new)
     plan = minus(Reference("after", new.names), Reference("before", new.names))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,8 +19,10 @@ from viewkeeper.algebra.relations import Distinct, Form, Negate, Reference, Rela
 from viewkeeper.algebra.schema import COUNT, Column, is_hidden
 from viewkeeper.spark.declared import as_declared, with_char_types
 from viewkeeper.spark.engine import Engine, counted
+from viewkeeper.spark.followed import gone_from, rows_in_files
 from viewkeeper.spark.maps import comparable, entry_columns, map_columns, restored
 from viewkeeper.storage.delta_log import main_files
+from viewkeeper.storage.following.known import files_of
 from viewkeeper.storage.footers import overlaps
 from viewkeeper.storage.merge_plans import keyed_plan, layer_schema, leaf, whole_plan
 from viewkeeper.storage.overflow import far_moved
@@ -129,8 +131,7 @@ class Reader:
         """The signed rows that the layers made of `old` to become `new`, unconsolidated."""
         if new.merge is None:
             files = [file for layer in layers for file in layer.files]
-            frame = self.engine.few(new.folder, files, counted(new.columns))
-            return Source(frame, sum(file.rows for file in files), Form.CHANGES)
+            return Source(self._few(new, files), sum(file.held for file in files), Form.CHANGES)
         if new.merge.identified:
             return self._identified_changes(old, new, layers)
         if new.merge.key and _continues(old, new, layers):
@@ -174,7 +175,30 @@ class Reader:
 
     def layer_files(self, state: RelationState, files: Iterable[DataFile]) -> DataFrame:
         """The rows of one bag's layer, with counts."""
-        return self.engine.files(state.folder, files, counted(state.columns))
+        return rows_in_files(self.engine, state, files, counted(state.columns))
+
+    def net_changes(self, state: RelationState, files: Sequence[DataFile]) -> Source:
+        """The rows of a followed table that came or went, without those that only moved to another file."""
+        frame = rows_in_files(self.engine, state, files, counted(state.columns))
+        plan = consolidated(leaf("changes", (*state.names, COUNT)))
+        net = self._compared(state, plan, {"changes": frame})
+        return Source(net, sum(file.held for file in files), Form.CHANGES)
+
+    def are_there(self, state: RelationState, files: Iterable[DataFile]) -> bool:
+        """Whether files of a relation are still there."""
+        if state.followed is None:
+            return self.engine.are_there(state.folder, files)
+        return not self.why_gone(state, files)
+
+    def why_gone(self, state: RelationState, files: Iterable[DataFile]) -> str:
+        """Why files of a followed table cannot be read any more; empty where they can."""
+        return "" if state.followed is None else gone_from(state.followed, files)
+
+    def _few(self, state: RelationState, files: Sequence[DataFile]) -> DataFrame:
+        """The signed rows of changes, which the driver hands to Spark where they are few and our own."""
+        if any(file.part is not None for file in files):
+            return rows_in_files(self.engine, state, files, counted(state.columns))
+        return self.engine.few(state.folder, files, counted(state.columns))
 
     def _bag_rows(self, state: RelationState, ranges: Ranges | None) -> Source:
         if not state.has_pending_deletes:
@@ -274,6 +298,8 @@ class Reader:
         return self._files(state, self._main_files(state), state.columns, ranges)
 
     def _main_files(self, state: RelationState) -> tuple[DataFile, ...]:
+        if state.followed is not None:
+            return files_of(state.followed)
         return main_files(self.engine.folder.delta_address(state.folder), state.main_version)
 
     def _layers(
@@ -294,8 +320,7 @@ class Reader:
         ranges: Ranges | None,
     ) -> Source:
         wanted = [file for file in files if not ranges or overlaps(file, ranges)]
-        frame = self.engine.files(state.folder, wanted, columns)
-        return Source(frame, sum(file.rows for file in wanted))
+        return Source(rows_in_files(self.engine, state, wanted, columns), sum(file.held for file in wanted))
 
 
 def for_users(frame: DataFrame, columns: Iterable[Column]) -> DataFrame:

@@ -94,7 +94,7 @@ class StagedTransaction:
             self._stage(change)
         for staged in self.tables.values():
             staged.files = self._write(staged)
-        copies_left = self._check()
+        copies_left = self.check()
         for name, staged in self.tables.items():
             updates = None if staged.updates is None else tuple(sorted(staged.updates))
             whole = staged.checked and name not in copies_left
@@ -230,7 +230,7 @@ class StagedTransaction:
             net = self.engine.plan(rules.net_effect(leaf), {"staged": net})
         return self.engine.write(net, staged.state.folder, staged.rows)
 
-    def _check(self) -> set[str]:
+    def check(self) -> set[str]:
         """One action for all checks, none where nothing can be wrong; the tables with copies left."""
         nets = {name: self._net(staged) for name, staged in self.tables.items()}
         asked = [check for check in self.checks if self.tables[check.table].checked]
@@ -291,6 +291,23 @@ class StagedTransaction:
         name = self.remember(source.frame, f"after_{table}", schema)
         state = Reference(name, schema.names, source.counted)
         return union_all((state, nets[table]), schema.names) if table in nets else state
+
+
+def check_followed(
+    engine: Engine,
+    draft: Draft,
+    before: Mapping[str, RelationState],
+    changed: Mapping[str, tuple[DataFile, ...]],
+) -> None:
+    """Checks what happened to followed tables as if it were a transaction over their states before."""
+    earlier = draft.copied()
+    earlier.relations = dict(before)
+    stage = StagedTransaction(engine, earlier)
+    for name, files in changed.items():
+        inserts = all(file.ranges.get(COUNT, (-1, 0))[0] > 0 for file in files)
+        own = Staged(draft.catalog.tables[name], before[name], only_inserts=inserts, files=files)
+        stage.tables[name] = own
+    stage.check()
 
 
 def check_loaded(engine: Engine, draft: Draft, schema: TableSchema, state: RelationState) -> None:

@@ -7,24 +7,37 @@ INSERT | DELETE | UPDATE | MERGE | any query
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeAlias
 
 from sqlglot import exp
 
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.errors import InvalidSQL, Unsupported
-from viewkeeper.sql.header import Header, split_statements
+from viewkeeper.sql.header import Header, split_statements, tokens_of
 from viewkeeper.sql.parse import parse_one
 
 
 @dataclass(frozen=True)
+class Follows:
+    """The table that others own of which a new one is a view: its format, where it is, what opens its
+    storage, and whether keys are checked."""
+
+    format: str
+    location: str
+    options: tuple[tuple[str, str], ...] = ()
+    enforced: bool = True
+
+
+@dataclass(frozen=True)
 class CreateTable:
-    """With a query and no columns, the query gives them."""
+    """With a query and no columns, the query gives them; so does the table that it follows."""
 
     schema: TableSchema
     if_not_exists: bool = False
     query: str | None = None
     cluster_by: tuple[str, ...] = ()
+    follows: Follows | None = None
 
 
 @dataclass(frozen=True)
@@ -54,6 +67,11 @@ class DropView:
     name: str
     if_exists: bool = False
     cascade: bool = False
+
+
+@dataclass(frozen=True)
+class Describe:
+    name: str
 
 
 @dataclass(frozen=True)
@@ -128,6 +146,7 @@ Statement: TypeAlias = (
     | DropTable
     | DropView
     | RefreshViews
+    | Describe
     | ExplainView
     | Insert
     | Delete
@@ -147,7 +166,7 @@ def parse_statement(sql: str) -> Statement:
         return view
     from viewkeeper.sql import dml, tables
 
-    tree = parse_one(sql)
+    tree = parse_one(without_enforced(sql))
     match tree:
         case exp.Query() | exp.Values():
             return Query(header.rest())
@@ -155,6 +174,8 @@ def parse_statement(sql: str) -> Statement:
             return tables.create_table(tree, sql)
         case exp.Create(kind="VIEW"):
             raise Unsupported("Views without rows are not kept here.", hint="Write CREATE MATERIALIZED VIEW.")
+        case exp.Describe(this=exp.Table(db="")):
+            return Describe(tree.this.name)
         case exp.Drop(kind="TABLE"):
             return DropTable(_only_name(tree), bool(tree.args.get("exists")), bool(tree.args.get("cascade")))
         case exp.Insert():
@@ -172,8 +193,18 @@ def parse_statement(sql: str) -> Statement:
             raise Unsupported(
                 f"{first} is not a statement of Viewkeeper.",
                 sql.strip()[:200],
-                "CREATE, ALTER, DROP, REFRESH, EXPLAIN, INSERT, UPDATE, DELETE, MERGE and queries are.",
+                "CREATE, ALTER, DROP, REFRESH, EXPLAIN, DESCRIBE, INSERT, UPDATE, DELETE and MERGE are.",
             )
+
+
+def without_enforced(sql: str) -> str:
+    """The text without ENFORCED, which is what keys are unless NOT stands before it."""
+    tokens = tokens_of(sql)
+    kept = sql
+    for before, token in reversed(list(pairwise(tokens))):
+        if token.text.upper() == "ENFORCED" and before.text == ")":
+            kept = kept[: token.start] + kept[token.end + 1 :]
+    return kept
 
 
 def _only_name(tree: exp.Drop) -> str:

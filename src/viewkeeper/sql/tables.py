@@ -9,7 +9,7 @@ from sqlglot import exp
 from viewkeeper.algebra.schema import Column, ForeignKey, TableSchema
 from viewkeeper.errors import InvalidSQL, Unsupported
 from viewkeeper.sql.header import Header, qualified
-from viewkeeper.sql.statements import CreateTable
+from viewkeeper.sql.statements import CreateTable, Follows
 from viewkeeper.storage.column_types import not_held
 
 _TYPES = {
@@ -41,8 +41,10 @@ def create_table(tree: exp.Create, sql: str) -> CreateTable:
     if table.db:
         raise qualified(table.sql())
     items = body.expressions if isinstance(body, exp.Schema) else []
-    schema = _schema(table.name, items, _properties(tree))
+    schema = _schema(table.name, [*items, *_parts(tree, exp.PrimaryKey)], _properties(tree))
     query = _query_text(sql) if tree.args.get("expression") is not None else None
+    if follows := _follows(tree, query):
+        return CreateTable(schema, bool(tree.args.get("exists")), follows=follows)
     if query is None and not schema.columns:
         raise InvalidSQL(f"The table {schema.name} has no columns.", hint="List them, or add AS SELECT ….")
     return CreateTable(schema, bool(tree.args.get("exists")), query, _clustering(tree, schema))
@@ -194,6 +196,44 @@ def _properties(tree: exp.Create) -> tuple[tuple[str, str], ...]:
     properties = tree.args.get("properties")
     items = properties.expressions if properties else []
     return tuple((i.name, i.args["value"].name) for i in items if type(i) is exp.Property)
+
+
+def _parts(tree: exp.Create, kind: type[exp.Expr]) -> list[exp.Expr]:
+    properties = tree.args.get("properties")
+    return [item for item in (properties.expressions if properties else []) if isinstance(item, kind)]
+
+
+def _follows(tree: exp.Create, query: str | None) -> Follows | None:
+    """The table of others that is meant, where a location says so."""
+    locations = _parts(tree, exp.LocationProperty)
+    if not locations:
+        return None
+    formats = [item.this.name for item in _parts(tree, exp.FileFormatProperty)]
+    if not formats or query is not None:
+        raise Unsupported(
+            "A table at a LOCATION is one that others own, which can be followed.",
+            "It has no query." if query is not None else "Its format is not given.",
+            "Write CREATE TABLE name USING delta LOCATION '…'.",
+        )
+    pairs = [part for item in _parts(tree, exp.OptionsProperty) for part in item.expressions]
+    options = tuple((part.name, part.args["value"].name) for part in pairs)
+    return Follows(formats[0].lower(), locations[0].this.name, options, _is_enforced(tree))
+
+
+def _is_enforced(tree: exp.Create) -> bool:
+    """Whether keys are to be checked: all of them, or none."""
+    kinds = (exp.PrimaryKey, exp.PrimaryKeyColumnConstraint, exp.Reference)
+    marks = {"NOT ENFORCED" in _options(key) for key in tree.find_all(*kinds)}
+    if len(marks) > 1:
+        raise Unsupported(
+            "Some keys of a followed table are ENFORCED, and others NOT.",
+            hint="Either all are checked or none: write the same for each.",
+        )
+    return marks != {True}
+
+
+def _options(key: exp.Expr) -> list[str]:
+    return [str(option).upper() for option in key.args.get("options") or ()]
 
 
 def _clustering(tree: exp.Create, schema: TableSchema) -> tuple[str, ...]:

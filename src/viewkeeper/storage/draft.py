@@ -9,8 +9,9 @@ from typing import Any
 
 from viewkeeper.algebra.merge.spec import IdDiff
 from viewkeeper.catalog.catalog import Catalog, ViewDefinition
+from viewkeeper.report import FollowedReport
 from viewkeeper.storage.commits import Entry
-from viewkeeper.storage.relation import DataFile, Layer, RelationState
+from viewkeeper.storage.relation import DataFile, Layer, RelationState, layers_between
 
 LOGGED = 100
 """The log of a relation holds the changes of so many commits; of older ones, those that some view has not
@@ -33,6 +34,11 @@ class Draft:
     report: dict[str, Any] = field(default_factory=dict)
     redefined: dict[str, ViewDefinition] = field(default_factory=dict)
     """Views whose rows still are those of an earlier definition, with that definition."""
+    followed: dict[str, FollowedReport] = field(default_factory=dict)
+    """Followed tables that were brought to another version, and what that was."""
+    net: dict[tuple[DataFile, ...], tuple[DataFile, ...]] = field(default_factory=dict)
+    """Changes of followed tables, by the files that the log names, and the files that hold them net for
+    now."""
     _lock: Lock = field(default_factory=Lock)
 
     def __post_init__(self) -> None:
@@ -72,6 +78,11 @@ class Draft:
         own = [layer for layer in self.relations[name].log if layer.commit == self.version]
         return self.version * 1000 + len(own)
 
+    def between(self, old: RelationState, new: RelationState) -> tuple[Layer, ...]:
+        """The changes that lead from one state of a relation to another, net where that is known."""
+        layers = layers_between(old, new)
+        return tuple(replace(one, files=self.net.get(one.files, one.files)) for one in layers)
+
     def put(self, name: str, state: RelationState) -> None:
         self.relations[name] = state
 
@@ -79,6 +90,7 @@ class Draft:
         """The same draft, to go back to."""
         copy = Draft(self.base, self.operation, dict(self.report), dict(self.redefined))
         copy.catalog, copy.relations = self.catalog, dict(self.relations)
+        copy.followed, copy.net = self.followed, self.net
         return copy
 
     def go_back(self, copy: Draft) -> None:

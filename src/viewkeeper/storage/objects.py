@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import obstore
@@ -16,8 +16,9 @@ from viewkeeper.errors import MissingFile, StorageError
 class Folder:
     """Reads and writes below one URL. Paths are relative, with slashes."""
 
-    def __init__(self, url: str, create: bool = True) -> None:
+    def __init__(self, url: str, create: bool = True, options: Iterable[tuple[str, str]] = ()) -> None:
         self.store: ObjectStore
+        self.options = tuple(options)
         self.is_local = "://" not in url or url.startswith("file://")
         if self.is_local:
             path = Path(url.removeprefix("file://")).absolute()
@@ -29,7 +30,12 @@ class Folder:
                 raise StorageError(what, str(error), "Give the path of a folder.") from error
         else:
             self.url = url.rstrip("/")
-            self.store = from_url(self.url)
+            self.store = from_url(self.url, config=dict(self.options))  # type: ignore[call-overload]
+
+    @staticmethod
+    def local(url: str) -> Path:
+        """The path of a folder on a disk, written in one way."""
+        return Path(url.removeprefix("file://")).absolute()
 
     def address(self, path: str) -> str:
         """The full address of a path, as Spark wants it."""

@@ -16,6 +16,7 @@ from typing import Any
 from viewkeeper.algebra.merge.layers import SEQUENCE
 from viewkeeper.algebra.merge.spec import IdDiff, MergeSpec
 from viewkeeper.algebra.schema import COUNT, Column
+from viewkeeper.storage.following.state import FilePart, Followed
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class DataFile:
     """One Parquet file, relative to its relation's folder, with what its footer tells.
 
     `ranges` hold the least and greatest value of a column, NULLs left out; `nulls` names the
-    columns that have some.
+    columns that have some. `part` is set where the file is somebody else's: then its path is theirs.
     """
 
     path: str
@@ -31,16 +32,24 @@ class DataFile:
     bytes: int
     ranges: Mapping[str, tuple[Any, Any]] = field(default_factory=dict, hash=False, compare=False)
     nulls: frozenset[str] = field(default=frozenset(), hash=False, compare=False)
+    part: FilePart | None = None
+
+    @property
+    def held(self) -> int:
+        """The rows that a read of the file goes through."""
+        return self.rows if self.part is None else self.part.held
 
     def to_json(self) -> list[Any]:
         ranges = {name: list(pair) for name, pair in self.ranges.items()}
-        return [self.path, self.rows, self.bytes, ranges, sorted(self.nulls)]
+        part = [] if self.part is None else [self.part.to_json()]
+        return [self.path, self.rows, self.bytes, ranges, sorted(self.nulls), *part]
 
     @staticmethod
     def from_json(data: list[Any]) -> DataFile:
-        path, rows, size, ranges, nulls = data
+        path, rows, size, ranges, nulls, *part = data
         pairs = {name: (low, high) for name, (low, high) in ranges.items()}
-        return DataFile(path, rows, size, pairs, frozenset(nulls))
+        own = FilePart.from_json(part[0]) if part else None
+        return DataFile(path, rows, size, pairs, frozenset(nulls), own)
 
 
 @dataclass(frozen=True)
@@ -104,7 +113,11 @@ class Layer:
 
 @dataclass(frozen=True)
 class RelationState:
-    """A relation at one commit. `merge` is None for bags: signed rows whose counts add up."""
+    """A relation at one commit. `merge` is None for bags: signed rows whose counts add up.
+
+    `followed` is set where main is a version of a table that others own; its folder then holds nothing that
+    lasts.
+    """
 
     folder: str
     columns: tuple[Column, ...]
@@ -116,6 +129,7 @@ class RelationState:
     log: tuple[Layer, ...] = ()
     complete_since: int = 0
     """The log holds every change after this commit; older ones are gone or were a replacement."""
+    followed: Followed | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -185,6 +199,7 @@ class RelationState:
             "overlay": [layer.to_json() for layer in self.overlay],
             "log": [layer.to_json() for layer in self.log],
             "complete_since": self.complete_since,
+            **({} if self.followed is None else {"followed": self.followed.to_json()}),
         }
 
     @staticmethod
@@ -199,6 +214,7 @@ class RelationState:
             overlay=tuple(Layer.from_json(layer) for layer in data["overlay"]),
             log=tuple(Layer.from_json(layer) for layer in data["log"]),
             complete_since=data["complete_since"],
+            followed=Followed.from_json(data.get("followed")),
         )
 
 

@@ -1,0 +1,39 @@
+"""The formats that are known, by the name that `USING` gives them."""
+
+from __future__ import annotations
+
+from viewkeeper.errors import InvalidOption
+from viewkeeper.storage.following.delta_format import DeltaFormat
+from viewkeeper.storage.following.formats import Format
+from viewkeeper.storage.following.state import Followed
+from viewkeeper.storage.relation import DataFile, RelationState
+
+FORMATS: dict[str, Format] = {"delta": DeltaFormat()}
+
+
+def format_of(name: str) -> Format:
+    found = FORMATS.get(name.lower())
+    if found is None:
+        raise InvalidOption(
+            f"Tables of the format {name} cannot be followed.",
+            f"Those of {', '.join(FORMATS)} can.",
+            "Load it with create_table instead.",
+        )
+    return found
+
+
+def files_of(followed: Followed) -> tuple[DataFile, ...]:
+    """The files of the version that was recorded."""
+    return format_of(followed.format).files(followed)
+
+
+def recorded(state: RelationState) -> Followed:
+    """What is recorded of the table that a relation follows."""
+    assert state.followed is not None
+    return state.followed
+
+
+def versions_behind(state: RelationState) -> int:
+    """How many versions a followed table has that are not recorded."""
+    known = recorded(state)
+    return format_of(known.format).newest(known.address, known.options, known.version) - known.version
