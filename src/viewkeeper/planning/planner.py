@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import reduce
 
 from viewkeeper.errors import CannotMaintain, InvalidOption
 from viewkeeper.maintenance.id_diffs import IdView
@@ -78,7 +77,7 @@ def choose(view: View, batch: Batch, policy: str, known: Calibration = UNKNOWN) 
     *accepted, again = _alternatives((*able, RECOMPUTE), view, batch, known)
     if not accepted:
         return Choice(RECOMPUTE, rejected[-1][1], rejected, (again,))
-    best = reduce(_better, accepted)
+    [best] = accepted
     if policy == view.asked == "auto" and _should_recompute(again, best, batch):
         best, reason = (
             again,
@@ -99,11 +98,6 @@ def _alternatives(
         model = estimate(script, view, batch)
         found.append(Alternative(strategy, script, model, known.corrected(strategy.name, model)))
     return tuple(found)
-
-
-def _better(first: Alternative, second: Alternative) -> Alternative:
-    """The earlier one in the list of strategies, unless the other is clearly cheaper."""
-    return second if _is_clearly_less(second.expected, first.expected) else first
 
 
 def _should_recompute(again: Alternative, best: Alternative, batch: Batch) -> bool:
