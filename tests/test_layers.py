@@ -13,7 +13,7 @@ LAYERS = (
     ("catalog", "report", "delta"),
     ("storage",),
     ("arrow", "collected", "sql"),
-    ("maintenance",),
+    ("maintenance", "publishing"),
     ("datalog", "planning"),
     ("views",),
     ("spark",),

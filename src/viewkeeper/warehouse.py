@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any
 
 from viewkeeper import housekeeping, statements
+from viewkeeper import published as publications
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.answers import QueryExplanation, explain_query
 from viewkeeper.catalog.catalog import view_named
@@ -20,6 +21,8 @@ from viewkeeper.inspect.verification import Verification, verify
 from viewkeeper.maintenance.lattice.draw import Drawing
 from viewkeeper.planning.explanation import Explanation
 from viewkeeper.planning.planner import checked_policy
+from viewkeeper.published import PublishedCheck
+from viewkeeper.publishing.options import PUBLISH, VECTORS
 from viewkeeper.refresh.explain import explain
 from viewkeeper.refresh.life import propagate, refresh
 from viewkeeper.refresh.measure import measured
@@ -44,6 +47,7 @@ class Warehouse:
         self.spark = spark or local_session()
         self.path = folder.url
         self._work = Workspace(WarehouseLog(folder), Engine(self.spark, folder))
+        self._work.log.followers.append(lambda entry: publications.follow(self._work, entry))
 
     @property
     def version(self) -> int:
@@ -97,9 +101,11 @@ class Warehouse:
         policy: str = "auto",
         strategy: str = "auto",
         populate: bool = True,
+        publish: bool = False,
     ) -> int:
-        """A materialized view of a Spark SQL query."""
+        """A materialized view of a Spark SQL query; `publish`: also as a Delta table for other readers."""
         asked = [] if strategy == "auto" else [(STRATEGY, strategy)]
+        asked += [(PUBLISH, "true")] if publish else []
         return definitions.create_view(self._work, name, query, refresh, policy, populate, asked)
 
     def alter_view(self, name: str, query: str) -> int:
@@ -185,6 +191,27 @@ class Warehouse:
         named = view_named(self._work.log.latest().catalog, view)
         found = verify(self._work, named, deep)
         return replace(found, measured=measured(self._work, view)) if measure else found
+
+    def publish(self, name: str, to: str | None = None, *, mode: str = VECTORS) -> str:
+        """Keeps a plain Delta table equal to a table or view, for readers that know nothing of Viewkeeper.
+
+        Returns its address: `published/NAME` in the warehouse, or `to`. `mode`: rows that go are marked by
+        deletion vectors ("merge-on-read"), or their files are written anew ("copy-on-write").
+        """
+        return publications.publish(self._work, name, to, mode)
+
+    @property
+    def published(self) -> dict[str, str]:
+        """The addresses of the Delta tables of what is published, by name."""
+        return publications.places(self._work)
+
+    def unpublish(self, name: str) -> int:
+        """Publishes a table or view no longer, and removes its Delta table."""
+        return publications.unpublish(self._work, name)
+
+    def verify_published(self, name: str) -> PublishedCheck:
+        """Whether the Delta table of a table or view has the rows of the version that it shows."""
+        return publications.verify_published(self._work, name)
 
     def explain(self, view: str) -> Explanation:
         """How a view is maintained, and what each way costs; given SQL, how a view of it would be."""

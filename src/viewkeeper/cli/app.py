@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from viewkeeper.cli import bench, datalog, demo, show, sql, upkeep, views
+from viewkeeper.cli import bench, datalog, demo, publishing, show, sql, upkeep, views
 
 EXIT_CODES = """Exit codes: 0 done, 1 error, 2 wrong usage, 3 verify found a difference,
 4 another writer was first (try again)."""
@@ -29,6 +29,8 @@ COMMANDS = (
     upkeep.verify,
     upkeep.compact,
     upkeep.extend,
+    publishing.publish,
+    publishing.unpublish,
     demo.demo,
     bench.bench,
 )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from viewkeeper.cli.options import DEFAULT_WAREHOUSE, Json, WarehousePath
 from viewkeeper.cli.output import console, print_json, print_records
+from viewkeeper.cli.publishing import print_published
 from viewkeeper.cli.session import DIFFERENT, opened
 
 if TYPE_CHECKING:
@@ -22,6 +24,9 @@ Measure = Annotated[
 Deep = Annotated[
     bool, typer.Option("--deep", help="Put the texts of views that it reads in the place of their rows.")
 ]
+Published = Annotated[
+    bool, typer.Option("--published", help="Compare the published Delta tables with what they show.")
+]
 Names = Annotated[list[str] | None, typer.Argument(help="Tables and views; all when none is named.")]
 
 VERDICTS = {
@@ -35,10 +40,14 @@ def verify(
     views: Views = None,
     measure: Measure = False,
     deep: Deep = False,
+    published: Published = False,
     warehouse: WarehousePath = DEFAULT_WAREHOUSE,
     json: Json = False,
 ) -> None:
     """Compare views with Spark's answers to their texts; exit code 3 when one differs."""
+    if published:
+        verify_published(views or (), warehouse, json)
+        return
     with opened(warehouse, json) as wh:
         results = [wh.verify(view, deep=deep, measure=measure) for view in views or view_names(wh)]
         if json:
@@ -46,6 +55,18 @@ def verify(
         else:
             print_verified(results)
     if any(result.verdict == "different" for result in results):
+        raise typer.Exit(DIFFERENT)
+
+
+def verify_published(names: Sequence[str], warehouse: str, as_json: bool) -> None:
+    """Compares the published Delta tables of some tables and views, or of all."""
+    with opened(warehouse, as_json) as wh:
+        checks = [wh.verify_published(name) for name in names or wh.published]
+        if as_json:
+            print_json([check.to_dict() for check in checks])
+        else:
+            print_published(checks)
+    if not all(checks):
         raise typer.Exit(DIFFERENT)
 
 

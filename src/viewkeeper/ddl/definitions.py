@@ -26,6 +26,8 @@ from viewkeeper.errors import (
 from viewkeeper.inspect.lattices import extensions
 from viewkeeper.maintenance.id_diffs import Caching
 from viewkeeper.planning.planner import POLICIES
+from viewkeeper.published import check_publication, remove
+from viewkeeper.publishing.options import checked_publication, publications
 from viewkeeper.refresh.life import refresh_views
 from viewkeeper.spark.load import loaded_table
 from viewkeeper.spark.maps import has_map_inside
@@ -56,8 +58,10 @@ def create_table(
         must_be_free(base.catalog, wanted)
         draft = Draft(base, f"create table {wanted}")
         loaded = loaded_table(work.engine, draft, schema, rows, tuple(key), check, _checked_schema)
+        checked_publication(loaded.schema.properties)
         draft.catalog = draft.catalog.with_table(loaded.schema)
         draft.put(name, loaded.state)
+        check_publication(name, loaded.schema.properties, draft)
         return draft
 
     return publish(work.log, build).version
@@ -164,6 +168,7 @@ def create_view(
         own = inner_relation(name)
         bare = ViewDefinition(own, sql, (), (), refresh, policy, properties=tuple(properties))
         define(work, draft, replace(bare, settings=work.settings))
+        check_publication(own, bare.properties, draft)
         if populate:
             refresh_views(work, draft, [own])
         return draft
@@ -208,7 +213,8 @@ def _refilled(work: Workspace, draft: Draft) -> Draft | None:
 
 
 def drop(work: Workspace, name: str, cascade: bool = False, missing_ok: bool = False, kind: str = "") -> int:
-    """Drops a table or view; with `cascade` also the views that read it."""
+    """Drops a table or view; with `cascade` also the views that read it. Their Delta tables go too."""
+    known_before = publications(work.log.latest().catalog)
 
     def build(base: Entry) -> Draft | None:
         known = base.catalog.spelled(name)
@@ -232,7 +238,11 @@ def drop(work: Workspace, name: str, cascade: bool = False, missing_ok: bool = F
             draft.drop(one)
         return draft
 
-    return publish(work.log, build).version
+    entry = publish(work.log, build)
+    for one in known_before:
+        if one.relation not in entry.relations:
+            remove(work, one)
+    return entry.version
 
 
 def table_named(catalog: Catalog, name: str) -> TableSchema:
@@ -293,6 +303,7 @@ def checked_properties(properties: Sequence[tuple[str, str]]) -> None:
     """Refuses values that properties cannot have."""
     _must_be_one_of(STRATEGY, dict(properties).get(STRATEGY, "auto"), ASKABLE)
     checked_share(dict(properties).get(CHECK, 0), CHECK)
+    checked_publication(properties)
     _must_be_one_of(CACHES, dict(properties).get(CACHES, "auto"), [choice.value for choice in Caching])
     limit = dict(properties).get(MAX_ITERATIONS, "1")
     if not limit.isdecimal() or int(limit) == 0:

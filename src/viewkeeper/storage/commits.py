@@ -7,7 +7,7 @@ before it leaves the old state, a crash after it the new one, and of two writers
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -70,6 +70,8 @@ class WarehouseLog:
         self.folder = folder
         self._cache: dict[int, Entry] = {}
         self._newest = -1
+        self.followers: list[Callable[[Entry], None]] = []
+        """Who is told the entry that a writer has left, after a commit or after finding nothing to do."""
 
     def latest(self) -> Entry:
         """The newest entry; an empty state of version 0 in a new warehouse."""

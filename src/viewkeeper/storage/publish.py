@@ -21,10 +21,10 @@ def publish(log: WarehouseLog, build: Callable[[Entry], Draft | None]) -> Entry:
     for _ in range(ATTEMPTS):
         base = log.latest()
         draft = build(base)
-        if draft is None:
-            return base
-        published = _committed(log, draft)
+        published = base if draft is None else _committed(log, draft)
         if published is not None:
+            for follower in log.followers:
+                follower(published)
             return published
     raise ConflictError(
         f"Other writers were first {ATTEMPTS} times in a row.",
@@ -67,7 +67,8 @@ def rebased(draft: Draft, newest: Entry) -> Draft | None:
         result.relations.pop(name, None)
     for view in draft.catalog.views.values():
         if view.published == draft.version:
-            result.put_view(replace(view, published=result.version))
+            options = newest.catalog.views[view.name].properties
+            result.put_view(replace(view, published=result.version, properties=options))
         elif view.propagated != draft.base.catalog.views[view.name].propagated:
             result.put_view(replace(newest.catalog.views[view.name], propagated=view.propagated))
     return result
