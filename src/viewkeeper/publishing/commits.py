@@ -34,7 +34,7 @@ _VECTORS = "deletionVectors"
 
 
 @dataclass(frozen=True)
-class TableChange:
+class FileChange:
     """What a commit does: the files that go and come; `new_rows`: other rows are seen after it."""
 
     removed: tuple[PublishedFile, ...] = ()
@@ -49,7 +49,7 @@ def commit(
     relation: str,
     old: PublishedTable | None,
     new: PublishedTable,
-    change: TableChange,
+    change: FileChange,
 ) -> PublishedTable:
     """Makes the next version of a table; raises where another writer made it."""
     now = int(time.time() * 1000)
@@ -82,7 +82,7 @@ def _clean(folder: Folder, table: str, version: int, expired: list[str]) -> None
     folder.delete([*old, *(join(table, path) for path in expired)])
 
 
-def _info(relation: str, new: PublishedTable, change: TableChange, state: str, now: int) -> dict[str, Any]:
+def _info(relation: str, new: PublishedTable, change: FileChange, state: str, now: int) -> dict[str, Any]:
     told = {"version": new.version, "relation": shown(relation), "state": state}
     info = {"timestamp": now, "operation": change.operation, "operationParameters": {}}
     return {"commitInfo": {**info, "engineInfo": APPLICATION, APPLICATION: told}}

@@ -23,7 +23,7 @@ from viewkeeper.arrow.plans import rows as plan_rows
 from viewkeeper.arrow.states import States
 from viewkeeper.arrow.types import stored_type
 from viewkeeper.errors import MissingFile, NeedsSpark
-from viewkeeper.publishing.options import Publication, publications
+from viewkeeper.publishing.options import Publication
 from viewkeeper.publishing.publisher import Publisher, published_columns
 from viewkeeper.publishing.table import PublishedTable
 from viewkeeper.storage.commits import Entry
@@ -52,12 +52,6 @@ class StateReader:
             return self.states.signed(old, new)
         except NeedsSpark:
             return self.spark_signed(old, new)
-
-
-def follow(warehouse: Folder, entry: Entry, reader: StateReader) -> None:
-    """Publishes what has changed of everything that is published."""
-    for one in publications(entry.catalog):
-        follow_one(warehouse, one, entry, reader)
 
 
 def follow_one(warehouse: Folder, one: Publication, entry: Entry, reader: StateReader) -> None:

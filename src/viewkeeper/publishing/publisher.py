@@ -19,7 +19,7 @@ from pyroaring import BitMap64
 
 from viewkeeper.algebra.schema import Column, is_hidden
 from viewkeeper.errors import ConflictError
-from viewkeeper.publishing.commits import TableChange, commit
+from viewkeeper.publishing.commits import FileChange, commit
 from viewkeeper.publishing.files import read_columns, rows_left, write_files
 from viewkeeper.publishing.positions import Touched, touched_files
 from viewkeeper.publishing.table import PublishedFile, PublishedTable, published_table
@@ -62,7 +62,7 @@ class Publisher:
             self.vectors,
             () if old is None else old.removed,
         )
-        return self._commit(old, new, TableChange(() if old is None else old.files, added))
+        return self._commit(old, new, FileChange(() if old is None else old.files, added))
 
     def change(
         self, old: PublishedTable, version: int, shown: RelationState, came: pa.Table, went: pa.Table
@@ -77,10 +77,10 @@ class Publisher:
         added = (*kept, *write_files(self.folder, self.table, came))
         newer = replace(old, delta_version=old.delta_version + 1, version=version, shown=shown)
         new = replace(newer, files=(*rest, *added))
-        change = TableChange(tuple(one.file for one in touched), added)
+        change = FileChange(tuple(one.file for one in touched), added)
         return self._compacted(self._commit(old, new, change), came.schema)
 
-    def _commit(self, old: PublishedTable | None, new: PublishedTable, change: TableChange) -> PublishedTable:
+    def _commit(self, old: PublishedTable | None, new: PublishedTable, change: FileChange) -> PublishedTable:
         return commit(self.folder, self.table, self.relation, old, new, change)
 
     def _with_vectors(self, touched: Sequence[Touched]) -> list[PublishedFile]:
@@ -109,7 +109,7 @@ class Publisher:
         files = (*(file for file in table.files if file.path not in paths), *added)
         new = replace(table, delta_version=table.delta_version + 1, files=files)
         try:
-            return self._commit(table, new, TableChange(tuple(chosen), added, False, "OPTIMIZE"))
+            return self._commit(table, new, FileChange(tuple(chosen), added, False, "OPTIMIZE"))
         except ConflictError:
             return table  # another writer was first, and compacts when it is time to
 
