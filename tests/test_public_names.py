@@ -26,7 +26,7 @@ def test_open_takes_a_path_and_a_session():
 
 def test_every_public_name_exists():
     classes = {"Reason", "Report", "Rows", "ViewReport", "ViewkeeperError", "Warehouse"}
-    public = {*classes, "__version__", "changes", "open", "read"}
+    public = {*classes, "__version__", "changes", "open", "read", "register"}
     assert public == set(vk.__all__)
     assert [name for name in vk.__all__ if not hasattr(vk, name)] == []
 

@@ -36,6 +36,7 @@ __all__ = [
     "changes",
     "open",
     "read",
+    "register",
 ]
 
 
@@ -44,6 +45,13 @@ def open(path: str, spark: SparkSession | None = None) -> Warehouse:
     from viewkeeper.warehouse import Warehouse
 
     return Warehouse(str(path), spark)
+
+
+def register(spark: SparkSession) -> None:
+    """Makes `spark.read.format("viewkeeper")` known to a session that has not found it by itself."""
+    from viewkeeper.spark.source import ViewkeeperSource
+
+    spark.dataSource.register(ViewkeeperSource)
 
 
 def __getattr__(name: str) -> Any:

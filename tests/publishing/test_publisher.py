@@ -17,6 +17,7 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder
 
 from viewkeeper.algebra.schema import Column
+from viewkeeper.arrow.types import stored_type
 from viewkeeper.errors import ConflictError, StorageError
 from viewkeeper.publishing import commits, publisher
 from viewkeeper.publishing.publisher import Publisher
@@ -187,6 +188,56 @@ def test_vectors_are_read_as_they_were_written(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-3] + b"???")
     with pytest.raises(StorageError, match="damaged"):
         read_vector(folder, "v", found[2])
+
+
+CONDITIONS = (
+    "id < 20",
+    "t = 'a'",
+    "t = 'z'",
+    "x > 1",
+    "x = 0",
+    "d = -2",
+    "d IS NULL",
+    "id = 3 OR t IS NULL",
+)
+
+
+def test_readers_skip_no_file_that_holds_what_they_look_for(tmp_path: Path) -> None:
+    writer = Publisher(Folder(str(tmp_path)), "v", "v", ("id",))
+    rows = [a_row(random.Random(n), n) for n in range(60)]
+    table = writer.replace(1, STATE, table_of(rows[:40]))
+    writer.change(table, 2, STATE, table_of(rows[40:]), table_of(rows[10:15]))
+    everything = table_of(rows[:10] + rows[15:])
+    source = QueryBuilder().register("t", DeltaTable(str(tmp_path / "v")))
+    for condition in CONDITIONS:
+        wanted = as_rows(duckdb.from_arrow(everything).filter(condition).to_arrow_table())
+        scan = pl.scan_delta(str(tmp_path / "v")).filter(pl.sql_expr(condition))
+        assert as_rows(scan.collect().to_arrow()) == wanted, condition
+        found = source.execute(f"SELECT id, t, x, d, at FROM t WHERE {condition}").read_all()
+        assert as_rows(pa.table(found)) == wanted, condition
+
+
+def test_nested_values_are_published(tmp_path: Path) -> None:
+    kinds = {"n": "int", "xs": "array<int>", "s": "struct<a:int,b:array<string>>", "m": "map<string,double>"}
+    state = RelationState("relations/v", tuple(Column(name, kind) for name, kind in kinds.items()), 0, 0)
+    schema = pa.schema([(name, stored_type(kind)) for name, kind in kinds.items()])
+
+    def rows(*numbers: int | None) -> pa.Table:
+        columns = {
+            "n": numbers,
+            "xs": [None if n is None else [n, None] for n in numbers],
+            "s": [None if n is None else {"a": n, "b": ["x"]} for n in numbers],
+            "m": [None if n is None else [("k", n / 2)] for n in numbers],
+        }
+        arrays = [pa.array(columns[field.name], field.type) for field in schema]
+        return pa.table(arrays, schema=schema)
+
+    writer = Publisher(Folder(str(tmp_path)), "v", "v")
+    table = writer.replace(1, state, rows(1, 2, 2, None))
+    writer.change(table, 2, state, rows(5), rows(2, None))
+    found = QueryBuilder().register("t", DeltaTable(str(tmp_path / "v"))).execute("SELECT n, xs, s, m FROM t")
+    told = sorted(pa.table(found.read_all()).to_pylist(), key=lambda row: int(row["n"]))
+    assert told == rows(1, 2, 5).to_pylist()
 
 
 class Killed(BaseException):

@@ -35,7 +35,8 @@ def _write(folder: Folder, table: str, rows: pa.Table) -> PublishedFile:
     content = bytes(sink.getvalue())
     folder.create(join(table, path), content)
     ranges = {name: ends for name in rows.column_names if (ends := ends_of(rows[name])) is not None}
-    nulls = {name: rows[name].null_count for name in rows.column_names}
+    flat = [name for name in rows.column_names if not pa.types.is_struct(rows[name].type)]
+    nulls = {name: rows[name].null_count for name in flat}
     return PublishedFile(path, rows.num_rows, len(content), ranges, nulls)
 
 
