@@ -13,7 +13,7 @@ LAYERS = (
     ("catalog", "report", "delta"),
     ("storage",),
     ("arrow", "collected", "sql"),
-    ("maintenance", "publishing"),
+    ("maintenance", "publishing", "reading"),
     ("datalog", "planning"),
     ("views",),
     ("spark",),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from viewkeeper.algebra.schema import Column
 from viewkeeper.catalog.catalog import ViewDefinition
-from viewkeeper.maintenance.strategy import TableChange
+from viewkeeper.maintenance.table_change import TableChange
 from viewkeeper.storage.commits import WarehouseLog
 from viewkeeper.storage.draft import Draft
 from viewkeeper.storage.relation import Layer, RelationState

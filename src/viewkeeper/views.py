@@ -10,7 +10,7 @@ from sqlglot import parse_one
 from viewkeeper.algebra.relations import Relation
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.algebra.walk import base_tables
-from viewkeeper.catalog.catalog import Catalog, ViewDefinition
+from viewkeeper.catalog.catalog import DATALOG, Catalog, ViewDefinition
 from viewkeeper.datalog.parse import parse_program
 from viewkeeper.datalog.translate import translate
 from viewkeeper.errors import InvalidOption, Unsupported
@@ -45,9 +45,6 @@ CHECK = "viewkeeper.check"
 """The property of a view: which share of it is compared with its text before a refresh is committed."""
 
 ASKABLE = ("auto", ID_DIFFS, TUPLE_DIFFS)
-
-DATALOG = "datalog"
-"""The language of views that rules define."""
 
 
 def checked_share(text: str | float, what: str = "check") -> float:

@@ -10,7 +10,8 @@ import pytest
 from viewkeeper.algebra.schema import Column, TableSchema
 from viewkeeper.catalog.catalog import Catalog, ViewDefinition
 from viewkeeper.errors import CannotMaintain
-from viewkeeper.maintenance.strategy import Batch, Stored, TableChange, View
+from viewkeeper.maintenance.strategy import Batch, Stored, View
+from viewkeeper.maintenance.table_change import TableChange
 from viewkeeper.planning import calibration, planner
 from viewkeeper.planning.calibration import Calibration
 from viewkeeper.planning.cost import Estimate, estimate

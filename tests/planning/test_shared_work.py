@@ -13,7 +13,8 @@ from viewkeeper.delta.rules import delta
 from viewkeeper.maintenance.incremental import maintained
 from viewkeeper.maintenance.program import program
 from viewkeeper.maintenance.steps import Script
-from viewkeeper.maintenance.strategy import Batch, Stored, TableChange, View
+from viewkeeper.maintenance.strategy import Batch, Stored, View
+from viewkeeper.maintenance.table_change import TableChange
 from viewkeeper.planning.cost import saved_by_sharing, sizes_of
 from viewkeeper.planning.shared_work import Saved, SharedWork, shared_work
 from viewkeeper.sql.known_relations import StaticCatalog

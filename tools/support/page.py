@@ -20,7 +20,8 @@ from viewkeeper.algebra.walk import nodes
 from viewkeeper.maintenance.id_diffs.strategy import ID_DIFFS, TUPLE_DIFFS, IdDiffs
 from viewkeeper.maintenance.incremental import Incremental
 from viewkeeper.maintenance.names import of_view
-from viewkeeper.maintenance.strategy import Batch, Strategy, TableChange, View
+from viewkeeper.maintenance.strategy import Batch, Strategy, View
+from viewkeeper.maintenance.table_change import TableChange
 from viewkeeper.maintenance.top_k import buffer_of
 from viewkeeper.report import Reason
 from viewkeeper.views import compiled

@@ -16,6 +16,9 @@ Settings = tuple[tuple[str, str], ...]
 
 REFRESH_MODES = ("deferred", "on_commit")
 
+DATALOG = "datalog"
+"""The language of views that rules define."""
+
 
 @dataclass(frozen=True)
 class ViewDefinition:

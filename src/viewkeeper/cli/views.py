@@ -12,10 +12,10 @@ from rich.syntax import Syntax
 from viewkeeper.cli.options import DEFAULT_WAREHOUSE, Json, Policy, WarehousePath
 from viewkeeper.cli.output import console, print_json, print_records
 from viewkeeper.cli.session import inspected, opened
-from viewkeeper.planning.explanation import FIGURES, Explanation, shared_with
 
 if TYPE_CHECKING:
     from viewkeeper.inspect.status import HistoryEntry
+    from viewkeeper.planning.explanation import Explanation
     from viewkeeper.report import Report, ViewReport
 
 View = Annotated[str, typer.Argument(help="The view's name.")]
@@ -138,6 +138,8 @@ def draw(svg: Path | None, mermaid: Path | None, warehouse: str, as_json: bool) 
 
 def print_explanation(shown: Explanation) -> None:
     """The choice and its alternatives as a table, then the plan and the script, with SQL coloured."""
+    from viewkeeper.planning.explanation import FIGURES
+
     out = console()
     out.print(f"[bold]{escape(shown.view)}[/]: [bold green]{escape(shown.strategy)}[/]")
     out.print(f"{escape(str(shown.reason))}, for changes of {escape(', '.join(shown.changed) or 'nothing')}")
@@ -157,6 +159,8 @@ def print_explanation(shown: Explanation) -> None:
 
 
 def _last(shown: Explanation) -> list[str]:
+    from viewkeeper.planning.explanation import shared_with
+
     parent = [f"by way of {shown.parent}"] if shown.parent else []
     note = [shown.note] if shown.note else []
     last = [f"last: {shown.last_refresh()}"] if shown.last else []

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from viewkeeper.catalog.catalog import Catalog, ViewDefinition
+from viewkeeper.catalog.catalog import DATALOG, Catalog, ViewDefinition
 from viewkeeper.catalog.names import checked_predicate
 from viewkeeper.datalog.parse import parse_program, with_rules, without_rules
 from viewkeeper.datalog.syntax import Program
@@ -22,7 +22,6 @@ from viewkeeper.refresh.life import refresh_views
 from viewkeeper.storage.commits import Entry
 from viewkeeper.storage.draft import Draft
 from viewkeeper.storage.publish import publish
-from viewkeeper.views import DATALOG
 from viewkeeper.workspace import Workspace
 
 Properties = Sequence[tuple[str, str]]

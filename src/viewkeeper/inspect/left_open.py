@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from viewkeeper.catalog.catalog import ViewDefinition
+from viewkeeper.catalog.catalog import DATALOG, ViewDefinition
 from viewkeeper.sql.choices import Choices, choices
-from viewkeeper.views import DATALOG
 
 
 def opened_by(view: ViewDefinition) -> Choices:

@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from viewkeeper.algebra.inner_names import shown
-from viewkeeper.catalog.catalog import ViewDefinition
+from viewkeeper.catalog.catalog import DATALOG, ViewDefinition
 from viewkeeper.inspect.verification import Verification, in_text
 from viewkeeper.seen import inputs_seen
 from viewkeeper.spark.engine import columns_of, ddl
 from viewkeeper.spark.session import DataFrame
 from viewkeeper.storage.draft import Draft
 from viewkeeper.storage.objects import join
-from viewkeeper.views import DATALOG
 from viewkeeper.workspace import Workspace
 
 ROWS = 1_000

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from viewkeeper.algebra.inner_names import shown
 from viewkeeper.catalog.catalog import ViewDefinition, view_named
 from viewkeeper.errors import ViewkeeperError
-from viewkeeper.inspect.lattices import drawn
 from viewkeeper.inspect.left_open import one_of_several
-from viewkeeper.maintenance.lattice.draw import Drawing
 from viewkeeper.seen import changes_of, stale_views
 from viewkeeper.storage.commits import Entry, WarehouseLog
 from viewkeeper.storage.draft import Draft
 from viewkeeper.storage.following.known import versions_behind
 from viewkeeper.storage.relation import RelationState
+
+if TYPE_CHECKING:
+    from viewkeeper.maintenance.lattice.draw import Drawing
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class Inspected:
         return history(self.log, view)
 
     def lattice(self) -> Drawing:
+        from viewkeeper.inspect.lattices import drawn
+
         return drawn(self.log.latest())
 
 

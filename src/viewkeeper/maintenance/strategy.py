@@ -21,6 +21,7 @@ from viewkeeper.maintenance.id_diffs import IdView
 from viewkeeper.maintenance.lattice.summary import GroupingSets, Summary
 from viewkeeper.maintenance.recursion.port import ITERATION_LIMIT
 from viewkeeper.maintenance.steps import Script, delta_name
+from viewkeeper.maintenance.table_change import TableChange
 from viewkeeper.maintenance.top_k import Buffer
 from viewkeeper.report import Reason
 from viewkeeper.rewrite.fresh_keys import FreshKeys
@@ -75,24 +76,6 @@ class View:
     @property
     def top(self) -> Stratum:
         return self.strata[-1]
-
-
-@dataclass(frozen=True)
-class TableChange:
-    """How much of one input changed since the view was last refreshed.
-
-    `updates`: rows were only updated, and in these columns. `constants` are columns that have one value in
-    all changed rows, which is not NULL. `relevant` is the condition of the rows that may matter, where some
-    do not. `why` says of an input that was replaced how that is known.
-    """
-
-    rows: int
-    only_inserts: bool
-    replaced: bool = False
-    updates: frozenset[str] | None = None
-    constants: frozenset[str] = frozenset()
-    relevant: Scalar | None = None
-    why: str = ""
 
 
 @dataclass(frozen=True)

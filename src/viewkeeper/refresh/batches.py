@@ -8,7 +8,8 @@ from typing import Any
 
 from viewkeeper.catalog.catalog import ViewDefinition
 from viewkeeper.errors import StorageError
-from viewkeeper.maintenance.strategy import Batch, Stored, TableChange
+from viewkeeper.maintenance.strategy import Batch, Stored
+from viewkeeper.maintenance.table_change import TableChange
 from viewkeeper.refresh.state import RefreshState
 from viewkeeper.refresh.task import Task
 from viewkeeper.seen import changes_of, inputs_seen, written_anew

@@ -10,7 +10,8 @@ from viewkeeper.algebra.inner_names import shown
 from viewkeeper.catalog.catalog import Catalog, ViewDefinition, view_named
 from viewkeeper.inspect.left_open import one_of_several
 from viewkeeper.inspect.status import history
-from viewkeeper.maintenance.strategy import Batch, TableChange
+from viewkeeper.maintenance.strategy import Batch
+from viewkeeper.maintenance.table_change import TableChange
 from viewkeeper.planning.explanation import Explanation, explanation, unbound
 from viewkeeper.refresh.batches import batches, last_details, stored_of
 from viewkeeper.refresh.choose import choose

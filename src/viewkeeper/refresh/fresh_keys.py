@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from viewkeeper.algebra.schema import COUNT, Column, TableSchema
 from viewkeeper.catalog.catalog import Catalog
-from viewkeeper.maintenance.strategy import TableChange
+from viewkeeper.maintenance.table_change import TableChange
 from viewkeeper.refresh.state import RefreshState
 from viewkeeper.refresh.task import Task
 from viewkeeper.rewrite.fresh_keys import FreshKeys

@@ -13,14 +13,13 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 
 from viewkeeper.algebra.schema import Column
-from viewkeeper.catalog.catalog import ViewDefinition
+from viewkeeper.catalog.catalog import DATALOG, ViewDefinition
 from viewkeeper.datalog.as_sql import rules_query
 from viewkeeper.datalog.parse import parse_program
 from viewkeeper.spark.engine import Engine, slot
 from viewkeeper.spark.naive import Equation, least_fixpoint
 from viewkeeper.sql.splice import spliced, tables_read
 from viewkeeper.sql.with_text import Cte, components, first_with, needed, written
-from viewkeeper.views import DATALOG
 
 Frames = Mapping[str, DataFrame]
 """Plain rows of tables and views, by their names in lower case."""

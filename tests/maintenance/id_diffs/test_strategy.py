@@ -10,7 +10,8 @@ from viewkeeper.catalog.catalog import Catalog, ViewDefinition
 from viewkeeper.ddl.definitions import checked_properties
 from viewkeeper.errors import CannotMaintain, InvalidOption
 from viewkeeper.maintenance.steps import ApplyDiffs, Compute, diffs_present, flag, is_needed
-from viewkeeper.maintenance.strategy import Batch, TableChange, View
+from viewkeeper.maintenance.strategy import Batch, View
+from viewkeeper.maintenance.table_change import TableChange
 from viewkeeper.planning.explanation import explanation
 from viewkeeper.planning.planner import choose
 from viewkeeper.views import CACHES, STRATEGY, compiled

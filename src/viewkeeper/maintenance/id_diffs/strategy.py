@@ -23,7 +23,8 @@ from viewkeeper.maintenance.id_diffs.diffs import Diff
 from viewkeeper.maintenance.id_diffs.schemas import base_tables, belongs, modification_log
 from viewkeeper.maintenance.refusals import replaced_input
 from viewkeeper.maintenance.steps import ApplyDiffs, Compute, Script, Step
-from viewkeeper.maintenance.strategy import Batch, Stratum, TableChange, View
+from viewkeeper.maintenance.strategy import Batch, Stratum, View
+from viewkeeper.maintenance.table_change import TableChange
 from viewkeeper.report import Reason
 
 ID_DIFFS = "id-diffs"
