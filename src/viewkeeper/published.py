@@ -38,6 +38,7 @@ from viewkeeper.publishing.table import PublishedTable
 from viewkeeper.spark.told_rows import rows_told, signed_told
 from viewkeeper.storage.commits import Entry
 from viewkeeper.storage.draft import Draft
+from viewkeeper.storage.objects import Folder
 from viewkeeper.storage.publish import publish as commit_draft
 from viewkeeper.workspace import Workspace
 
@@ -70,12 +71,15 @@ class PublishedCheck:
 
 def publish(work: Workspace, name: str, place: str | None, mode: str = VECTORS) -> str:
     """Publishes a table or view from now on; returns the address of its Delta table."""
-    known = _known(work.log.latest().catalog, name)
-    entry = _with_properties(
-        work, f"publish {shown(known)}", known, lambda p: with_publication(p, place, mode)
-    )
+    catalog = work.log.latest().catalog
+    known = _known(catalog, name)
+    before, operation = _publication(catalog, known), f"publish {shown(known)}"
+    home = None if place is None else Folder(place).url
+    entry = _with_properties(work, operation, known, lambda old: with_publication(old, home, mode))
     one = _publication(entry.catalog, known)
     assert one is not None
+    if before is not None and before.place != one.place:
+        remove(work, before)
     follow_one(work.log.folder, one, entry, reader_of(work, entry, known))
     return _address(work, one)
 

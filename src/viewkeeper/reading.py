@@ -27,7 +27,7 @@ from viewkeeper.arrow.plans import rows as plan_rows
 from viewkeeper.arrow.states import States
 from viewkeeper.arrow.types import stored_type
 from viewkeeper.errors import InvalidSQL, NeedsSpark, NotFound, UnknownColumn
-from viewkeeper.storage.commits import Entry, WarehouseLog, states_between
+from viewkeeper.storage.commits import WarehouseLog, states_between
 from viewkeeper.storage.feed import feed_columns, feed_of
 from viewkeeper.storage.objects import Folder
 from viewkeeper.storage.relation import RelationState
@@ -188,4 +188,4 @@ def _library(name: str) -> Any:
         raise NotFound(f"{name} is not installed.", hint=f"pip install {name}") from error
 
 
-__all__ = ["Entry", "Rows", "changes", "opened", "read"]
+__all__ = ["Rows", "changes", "opened", "read"]

@@ -15,6 +15,7 @@ from viewkeeper.inspect.status import HistoryEntry
 from viewkeeper.inspect.verification import Verification
 from viewkeeper.planning.cost import Estimate
 from viewkeeper.planning.explanation import ExplainedStep, Explanation
+from viewkeeper.published import PublishedCheck
 from viewkeeper.refresh.measure import Measured, Measurement
 from viewkeeper.report import Reason as Known
 
@@ -178,6 +179,23 @@ class Double:
 
     def lattice(self) -> Drawing:
         return Drawing()
+
+    def publish(self, name: str, to: str | None, *, mode: str) -> str:
+        self.log.append(("publish", name, to, mode))
+        return to or f"here/published/{name}"
+
+    def unpublish(self, name: str) -> int:
+        return 10
+
+    @property
+    def published(self) -> dict[str, str]:
+        return {view: f"here/published/{view}" for view in self.views}
+
+    def verify_published(self, name: str) -> PublishedCheck:
+        missing = ({"a": 1, "b": None},) if name in self.wrong else ()
+        return PublishedCheck(name, self.published[name], 7, missing)
+
+    version = 9
 
     def close(self) -> None:
         self.log.append(("close",))

@@ -126,6 +126,13 @@ def test_a_view_with_another_query_is_published_with_other_columns(sales: vk.War
     sales.alter_view("v", "SELECT store, qty FROM sales")
     place = f"{sales.path}/published/v"
     assert by_polars(place) == by_spark(sales, "v") == as_bag([(1, 5), (2, 6)])
+    with pytest.raises(Unsupported, match="no column named"):
+        sales.alter_view("v", "SELECT store, SUM(qty) FROM sales GROUP BY store")
+    assert by_polars(place) == by_spark(sales, "v")
+    elsewhere = sales.publish("v", f"{sales.path}-elsewhere")
+    assert sales.published == {"v": elsewhere}
+    assert by_polars(elsewhere) == by_spark(sales, "v")
+    assert not list(Path(place).glob("*.parquet"))
 
 
 def test_what_is_dropped_or_unpublished_leaves_nothing(sales: vk.Warehouse, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import EqualTo, GreaterThan, In, IsNotNull, Not, StringContains
 
 import viewkeeper as vk
-from viewkeeper.spark.source import TableReader, condition_of
+from viewkeeper.spark.source import PushingReader, condition_of
 
 
 @pytest.fixture
@@ -23,9 +23,14 @@ def sales(warehouse: vk.Warehouse) -> vk.Warehouse:
 
 def test_a_session_finds_the_source_and_reads_a_version(sales: vk.Warehouse, spark: SparkSession) -> None:
     read = spark.read.format("viewkeeper").option("table", "SALES")
-    found = read.load(sales.path).where("id > 1 AND region IS NULL AND upper(region) IS NULL")
+    found = read.option("where", "id > 1").load(sales.path)
     assert found.columns == ["id", "region", "odd name"]
     assert [tuple(row) for row in found.collect()] == [(2, None, None)]
+    session = spark.newSession()
+    session.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    pushing = session.read.format("viewkeeper").options(table="sales", pushdown="true").load(sales.path)
+    pushed = pushing.where("id > 1 AND region IS NULL AND upper(region) IS NULL")
+    assert [row.id for row in pushed.collect()] == [2]
     earlier = read.option("version", sales.version - 1).load(sales.path)
     assert earlier.count() == 3
     with pytest.raises(PySparkException, match="needs the option table"):
@@ -60,10 +65,10 @@ def test_a_stream_gives_each_change_once(sales: vk.Warehouse, spark: SparkSessio
 
 
 def test_filters_become_conditions() -> None:
-    reader = TableReader("w", "t", 1)
+    reader = PushingReader("w", "t", 1, "b = 2")
     others = [StringContains(("b",), "x"), EqualTo(("c", "d"), 1)]
     assert list(reader.pushFilters([GreaterThan(("a",), 3), *others])) == others
-    assert reader.where == "`a` > 3"
+    assert reader.where == "(`a` > 3) AND (b = 2)"
     conditions = [In(("odd name",), (1, 2)), Not(IsNotNull(("a",))), In(("a",), ()), EqualTo(("a",), 1.5)]
     told = [condition_of(one) for one in conditions]
     assert [None if one is None else one.sql("spark") for one in told] == [

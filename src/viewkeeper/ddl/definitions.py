@@ -185,7 +185,9 @@ def alter_view(work: Workspace, name: str, sql: str) -> int:
         _must_not_read_itself(base.catalog, known.name, sql)
         bare = replace(known, sql=sql, language="sql", predicates=(), hidden=(), settings=work.settings)
         redefine(work, draft, known, bare)
-        return _refilled(work, draft)
+        refilled = _refilled(work, draft)
+        check_publication(known.name, known.properties, draft)
+        return refilled
 
     return publish(work.log, build).version
 

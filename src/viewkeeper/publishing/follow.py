@@ -23,7 +23,7 @@ from viewkeeper.arrow.plans import rows as plan_rows
 from viewkeeper.arrow.states import States
 from viewkeeper.arrow.types import stored_type
 from viewkeeper.errors import MissingFile, NeedsSpark
-from viewkeeper.publishing.options import Publication
+from viewkeeper.publishing.options import Publication, checked_columns
 from viewkeeper.publishing.publisher import Publisher, published_columns
 from viewkeeper.publishing.table import PublishedTable
 from viewkeeper.storage.commits import Entry
@@ -57,6 +57,7 @@ class StateReader:
 def follow_one(warehouse: Folder, one: Publication, entry: Entry, reader: StateReader) -> None:
     """Brings one published table to the state that an entry names."""
     state = entry.relations[one.relation]
+    checked_columns(one.relation, published_columns(state))
     publisher = publisher_of(warehouse, one, state)
     table = publisher.current()
     if table is None or table.columns != published_columns(state) or table.vectors != one.vectors:

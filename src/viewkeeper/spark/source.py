@@ -3,8 +3,9 @@
     spark.read.format("viewkeeper").option("table", "region_sales").load("warehouse/")
     spark.readStream.format("viewkeeper").options(table="region_sales", changes="true").load("warehouse/")
 
-A batch reads one committed version, in one task, by Arrow; filters that Arrow tests as Spark does are pushed
-down. A stream gives the change feed from version to version, so that each change is processed once.
+A batch reads one committed version, in one task, by Arrow; the option `where` and, with `pushdown`, the
+filters of the query are tested there. A stream gives the change feed from version to version, so that each
+change is processed once.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 from sqlglot import exp
 
-from viewkeeper.algebra.expressions import Scalar, column, conjunction, not_
+from viewkeeper.algebra.expressions import Scalar, column, not_
 from viewkeeper.algebra.inner_names import shown
 from viewkeeper.errors import InvalidOption
 from viewkeeper.reading import changes, opened, read
@@ -53,7 +54,7 @@ _COMPARISONS: dict[type[Filter], type[exp.Binary]] = {
 
 
 class ViewkeeperSource(DataSource):
-    """Options: `path` of the warehouse, `table`, `version`; `changes`, with `since` and `until`."""
+    """Options: `path`, `table`, `version`, `where`, `pushdown`; or `changes`, with `since` and `until`."""
 
     @classmethod
     def name(cls) -> str:
@@ -73,7 +74,9 @@ class ViewkeeperSource(DataSource):
         path, table = self._needed("path"), self._needed("table")
         if not self._is_feed:
             version = self._number("version")
-            return TableReader(path, table, opened(path).latest().version if version is None else version)
+            pinned = opened(path).latest().version if version is None else version
+            kind = PushingReader if self._is("pushdown") else TableReader
+            return kind(path, table, pinned, self.options.get("where"))
         since, until = self._number("since"), self._number("until")
         if since is None:
             raise InvalidOption("The changes of a table need the option since.", hint="Give a version.")
@@ -88,7 +91,10 @@ class ViewkeeperSource(DataSource):
 
     @property
     def _is_feed(self) -> bool:
-        return str(self.options.get("changes", "false")).lower() == "true"
+        return self._is("changes")
+
+    def _is(self, option: str) -> bool:
+        return str(self.options.get(option, "false")).lower() == "true"
 
     def _needed(self, option: str) -> str:
         if option not in self.options:
@@ -106,9 +112,20 @@ class ViewkeeperSource(DataSource):
 class TableReader(DataSourceReader):
     """One version of a table or view."""
 
-    def __init__(self, path: str, table: str, version: int) -> None:
-        self.path, self.table, self.version = path, table, version
-        self.where: str | None = None
+    def __init__(self, path: str, table: str, version: int, where: str | None) -> None:
+        self.path, self.table, self.version, self.where = path, table, version, where
+
+    def partitions(self) -> Sequence[InputPartition]:
+        return [InputPartition(None)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        found = read(self.path, self.table, self.version, where=self.where)
+        yield from found.to_arrow().to_batches()
+
+
+class PushingReader(TableReader):
+    """The same with the filters of the query. Spark refuses one that takes filters unless its setting
+    `spark.sql.python.filterPushdown.enabled` is true, which it is not by default."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         """Takes the filters that Arrow tests, and hands the others back."""
@@ -119,14 +136,8 @@ class TableReader(DataSourceReader):
                 yield one
             else:
                 taken.append(condition)
-        self.where = conjunction(taken).sql(dialect="spark") if taken else None
-
-    def partitions(self) -> Sequence[InputPartition]:
-        return [InputPartition(None)]
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        found = read(self.path, self.table, self.version, where=self.where)
-        yield from found.to_arrow().to_batches()
+        texts = [one.sql(dialect="spark") for one in taken] + ([self.where] if self.where else [])
+        self.where = " AND ".join(f"({text})" for text in texts) or None
 
 
 class FeedReader(DataSourceReader):
