@@ -39,7 +39,7 @@ from sqlglot import exp
 from viewkeeper.algebra.expressions import Scalar, column, not_
 from viewkeeper.algebra.inner_names import shown
 from viewkeeper.errors import InvalidOption
-from viewkeeper.reading import changes, opened, read
+from viewkeeper.reading import Rows, changes, opened, read
 from viewkeeper.spark.engine import quoted
 from viewkeeper.storage.feed import CHANGE
 
@@ -119,8 +119,7 @@ class TableReader(DataSourceReader):
         return [InputPartition(None)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        found = read(self.path, self.table, self.version, where=self.where)
-        yield from found.to_arrow().to_batches()
+        yield from batches_of(read(self.path, self.table, self.version, where=self.where))
 
 
 class PushingReader(TableReader):
@@ -147,7 +146,7 @@ class FeedReader(DataSourceReader):
         self.path, self.table, self.since, self.until = path, table, since, until
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        yield from changes(self.path, self.table, self.since, self.until).to_arrow().to_batches()
+        yield from batches_of(changes(self.path, self.table, self.since, self.until))
 
 
 @dataclass
@@ -176,11 +175,17 @@ class FeedStream(DataSourceStreamReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Versions)
         if partition.since < partition.until:
-            found = changes(self.path, self.table, partition.since, partition.until)
-            yield from found.to_arrow().to_batches()
+            yield from batches_of(changes(self.path, self.table, partition.since, partition.until))
 
     def _newest(self) -> int:
         return opened(self.path).latest().version
+
+
+def batches_of(rows: Rows) -> Iterator[pa.RecordBatch]:
+    """Rows in the schema that Spark was told, where every column may be NULL."""
+    table = rows.to_arrow()
+    nullable = pa.schema([field.with_nullable(True) for field in table.schema])
+    yield from table.cast(nullable).to_batches()
 
 
 def condition_of(one: Filter) -> Scalar | None:
