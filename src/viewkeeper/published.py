@@ -90,9 +90,7 @@ def unpublish(work: Workspace, name: str) -> int:
     known = _known(catalog, name)
     one = _publication(catalog, known)
     if one is None:
-        raise NotFound(
-            f"{shown(known)} is not published.", hint="wh.publish(name) publishes it.", table=known
-        )
+        raise _not_published(known)
     entry = _with_properties(work, f"unpublish {shown(known)}", known, without_publication)
     remove(work, one)
     return entry.version
@@ -147,9 +145,7 @@ def verify_published(work: Workspace, name: str) -> PublishedCheck:
     state = entry.relations[known]
     table = None if one is None else publisher_of(work.log.folder, one, state).current()
     if one is None or table is None:
-        raise NotFound(
-            f"{shown(known)} is not published.", hint="wh.publish(name) publishes it.", table=known
-        )
+        raise _not_published(known)
     wanted = typed(reader_of(work, entry, known).rows(table.shown), table.shown)
     missing, extra = _differences(wanted, _rows_of(work, one, table, wanted.schema))
     return PublishedCheck(shown(known), _address(work, one), table.version, missing, extra)
