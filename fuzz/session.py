@@ -34,6 +34,7 @@ TIGHT = Limits(
     diff_expected=4,
     diff_fetched=8,
     driver_join=6,
+    fresh_keys_read=5,
     gathered=8,
     hashed=4,
     in_list=3,
@@ -44,6 +45,7 @@ TIGHT = Limits(
     looked_up=6,
     one_file=5,
     one_task=5,
+    overdeleted=4,
     result_files=2,
     result_held=5,
     round_fetched=5,
@@ -55,7 +57,6 @@ TIGHT = Limits(
 
 CHOICES["tight"] = CHOICES["maintain"] | {
     "limits.LIMITS": TIGHT,
-    "refresh.fresh_keys.READ": 5,
     "maintenance.aggregates.MANY": 3,
     "maintenance.aggregates.WRITTEN": 3,
     "maintenance.summary_delta.preaggregate.WORTH": 3,
@@ -63,7 +64,6 @@ CHOICES["tight"] = CHOICES["maintain"] | {
     "planning.cardinality.BROADCAST": 5,
     "planning.planner.MANY": 5,
     "refresh.relevance.MANY": 2,
-    "spark.fixpoint.FEW": 4,
     "storage.compaction.LARGE_LAYER": 3,
     "storage.compaction.MOST_LAYERS": 3,
     "storage.compaction.SMALL_MAIN": 6,

@@ -15,6 +15,7 @@ LAYERS = (
     ("arrow", "collected", "sql"),
     ("maintenance", "publishing", "reading"),
     ("datalog", "planning"),
+    ("engine",),
     ("views",),
     ("spark",),
     ("workspace",),

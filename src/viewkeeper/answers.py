@@ -25,8 +25,7 @@ from viewkeeper.maintenance.typed_calls import with_types
 from viewkeeper.report import Reason
 from viewkeeper.seen import stale_views
 from viewkeeper.spark.analysis import summed_types
-from viewkeeper.spark.execute import Execution
-from viewkeeper.spark.held import Result
+from viewkeeper.spark.execute import Execution, Result
 from viewkeeper.spark.session import DataFrame
 from viewkeeper.sql.parse import parse_view
 from viewkeeper.sql.render import render

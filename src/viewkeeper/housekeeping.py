@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from viewkeeper.algebra.inner_names import shown
 from viewkeeper.catalog.catalog import ViewDefinition
 from viewkeeper.errors import InvalidOption, NotFound
-from viewkeeper.spark.engine import RESULTS
+from viewkeeper.spark.files import RESULTS
 from viewkeeper.spark.stored_relations import fold
 from viewkeeper.storage.commits import Entry
 from viewkeeper.storage.delta_log import main_files

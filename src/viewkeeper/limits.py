@@ -78,10 +78,16 @@ class Limits:
     layers_joined: int = 4
     """So many layers are joined one by one; more are added up first, which costs a shuffle of them."""
 
+    fresh_keys_read: int = 500_000
+    """Keys of more changed rows are not read to find out which of them only came or went."""
+
     driver_join: int = 200_000
     """So many rows at most the driver puts together in a join."""
 
     # Rounds of a recursion.
+
+    overdeleted: int = 1_000
+    """Overdeleting so many rows is never a reason to evaluate a recursion from scratch."""
 
     candidates_stored: int = 300_000
     """Candidates are stored before they are looked up in more rows than this."""
@@ -111,6 +117,9 @@ class Limits:
 
     diff_expected: int = 50_000
     """Diffs are put together by the driver where about so many rows will be found."""
+
+    diff_looks: int = 1
+    """So many looks at most are taken for a diff, each an action: Spark takes one to write it."""
 
     diff_fetched: int = 4_000_000
     """Of so many stored rows the driver fetches whatever a look finds: to be told where to stop, Spark

@@ -13,7 +13,7 @@ from viewkeeper.collected import PendingChange
 from viewkeeper.ddl import definitions
 from viewkeeper.errors import AlreadyExists
 from viewkeeper.inspect.describe import described
-from viewkeeper.spark.engine import slot
+from viewkeeper.spark.frames import slot
 from viewkeeper.spark.session import DataFrame
 from viewkeeper.sql.dml_queries import change_queries
 from viewkeeper.sql.fallible import may_fail

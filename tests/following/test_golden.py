@@ -19,8 +19,9 @@ from pyspark.sql import SparkSession
 from tests.following.golden import tables
 from viewkeeper.algebra.schema import COUNT
 from viewkeeper.errors import ViewkeeperError
-from viewkeeper.spark.engine import Engine, counted
+from viewkeeper.spark.engine import Engine
 from viewkeeper.spark.followed import rows_in_files
+from viewkeeper.spark.frames import counted
 from viewkeeper.spark.read import Reader
 from viewkeeper.storage.following.delta_format import DeltaFormat
 from viewkeeper.storage.following.formats import Observed

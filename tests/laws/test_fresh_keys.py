@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from functools import cache
 
 import duckdb
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.laws.held import held_rows
 from tests.laws.settings import cases
 from viewkeeper.algebra.counts import weighted
 from viewkeeper.algebra.relations import Relation, State
@@ -19,6 +19,7 @@ from viewkeeper.algebra.schema import COUNT, Column, ForeignKey, TableSchema
 from viewkeeper.algebra.walk import scans
 from viewkeeper.delta.rules import delta
 from viewkeeper.delta.states import old
+from viewkeeper.engine.local.run import here
 from viewkeeper.refresh.fresh_keys import closed_by
 from viewkeeper.rewrite.fresh_keys import FreshKeys, answered_by_changes
 from viewkeeper.sql.known_relations import StaticCatalog
@@ -126,13 +127,9 @@ def planned(text: str) -> Relation:
 
 
 def facts(deltas: dict[str, list[Row]]) -> tuple[FreshKeys, ...]:
-    values = {
-        name: pa.table(
-            {"o": pa.array([row[0] for row in rows], pa.int32()), COUNT: [row[-1] for row in rows]}
-        )
-        for name, rows in deltas.items()
-    }
-    closed = closed_by("orders", values)
+    columns = (Column("o", "int"), Column(COUNT, "bigint"))
+    values = {name: held_rows(columns, [(row[0], row[-1]) for row in rows]) for name, rows in deltas.items()}
+    closed = closed_by("orders", values, here)
     keys = {name: tuple(schema.column(key) for key in schema.key) for name, schema in TABLES.items()}
     return (FreshKeys(dict.fromkeys(TABLES, "o"), closed, keys),) if closed else ()
 

@@ -299,7 +299,7 @@ def test_a_plan_that_fails_where_its_text_does_not_is_run_as_text(
 
     warehouse.sql("INSERT INTO t VALUES (3, 'x')")
     with monkeypatch.context() as patch:
-        patch.setattr(Execution, "frame", fail)
+        patch.setattr(Execution, "answer", fail)
         with pytest.raises(WrongType):
             warehouse.refresh("careful")
         assert [one.strategy for one in warehouse.refresh("above")] == ["recompute", "recompute"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from pyspark.sql import DataFrame
 
 import viewkeeper as vk
 from viewkeeper.algebra.relations import Relation
 from viewkeeper.spark.execute import Execution
+from viewkeeper.spark.frames import Answer
 
 pytestmark = pytest.mark.usefixtures("maintained")
 
@@ -41,14 +41,14 @@ def shop(warehouse: vk.Warehouse) -> Iterator[vk.Warehouse]:
 def broadcasts(shop: vk.Warehouse, monkeypatch: pytest.MonkeyPatch) -> int:
     """Renames one customer; how many joins of the refresh broadcast a side."""
     plans: list[str] = []
-    frame = Execution.frame
+    answer = Execution.answer
 
-    def noted(self: Execution, plan: Relation, is_part: bool = False) -> DataFrame:
-        made = frame(self, plan, is_part)
-        plans.append(made._jdf.queryExecution().executedPlan().toString())
+    def noted(self: Execution, plan: Relation, is_part: bool = False) -> Answer:
+        made = answer(self, plan, is_part)
+        plans.append(self.engine.frame(made)._jdf.queryExecution().executedPlan().toString())
         return made
 
-    monkeypatch.setattr(Execution, "frame", noted)
+    monkeypatch.setattr(Execution, "answer", noted)
     with shop.transaction() as t:
         t.delete("c", [(3, "name 3")])
         t.insert("c", [(3, "another")])

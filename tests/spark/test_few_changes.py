@@ -6,11 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pyspark.sql import DataFrame
 
 import viewkeeper as vk
+from viewkeeper.engine.rows import Held
 from viewkeeper.limits import LIMITS
 from viewkeeper.spark.engine import Engine
+from viewkeeper.spark.frames import Answer
 
 pytestmark = pytest.mark.usefixtures("maintained")
 
@@ -25,25 +26,25 @@ CHANGED = """
 
 
 @pytest.fixture
-def opened(monkeypatch: pytest.MonkeyPatch) -> list[DataFrame]:
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[Answer]:
     """What was read of changes, for whom it might concern."""
-    found: list[DataFrame] = []
-    few = Engine.few
+    found: list[Answer] = []
+    opens = Engine.open
 
-    def watched(self: Engine, *arguments: object) -> DataFrame:
-        found.append(few(self, *arguments))  # type: ignore[arg-type]
+    def watched(self: Engine, *arguments: object) -> Answer:
+        found.append(opens(self, *arguments))  # type: ignore[arg-type]
         return found[-1]
 
-    monkeypatch.setattr(Engine, "few", watched)
+    monkeypatch.setattr(Engine, "open", watched)
     return found
 
 
-def is_local(frame: DataFrame) -> bool:
-    return "LocalRelation" in frame._jdf.queryExecution().optimizedPlan().toString()
+def is_local(rows: Answer) -> bool:
+    return isinstance(rows, Held)
 
 
 def test_every_type_means_the_same(
-    warehouse: vk.Warehouse, opened: list[DataFrame], limit: Callable[..., None]
+    warehouse: vk.Warehouse, opened: list[Answer], limit: Callable[..., None]
 ) -> None:
     warehouse.sql(f"CREATE TABLE t ({COLUMNS})")
     warehouse.create_view("held", "SELECT * FROM t")
@@ -59,7 +60,7 @@ def test_every_type_means_the_same(
     assert len(both[0]) == 3
 
 
-def test_views_share_what_is_read(warehouse: vk.Warehouse, opened: list[DataFrame]) -> None:
+def test_views_share_what_is_read(warehouse: vk.Warehouse, opened: list[Answer]) -> None:
     warehouse.sql("CREATE TABLE t (a INT, b INT)")
     for number in range(3):
         warehouse.create_view(f"v{number}", f"SELECT a, b + {number} AS b FROM t")
@@ -73,9 +74,7 @@ def test_views_share_what_is_read(warehouse: vk.Warehouse, opened: list[DataFram
     assert [tuple(row) for row in warehouse.table("v2").collect()] == [(1, 4)]
 
 
-def test_timestamps_and_many_rows_are_read_from_files(
-    warehouse: vk.Warehouse, opened: list[DataFrame]
-) -> None:
+def test_timestamps_and_many_rows_are_read_from_files(warehouse: vk.Warehouse, opened: list[Answer]) -> None:
     warehouse.sql("CREATE TABLE t (a TIMESTAMP)")
     warehouse.create_view("v", "SELECT * FROM t")
     warehouse.sql("INSERT INTO t VALUES (TIMESTAMP'1900-01-01 00:00:00')")

@@ -104,6 +104,15 @@ def test_a_large_closure_is_looked_up_in_pieces(
     assert any(found)
 
 
+def test_a_row_that_is_updated_again_and_again(warehouse: vk.Warehouse) -> None:
+    """Its first form is gone, though the last layer names another one: layers are laid over each other."""
+    table(warehouse, "edge", "s INT, t INT, PRIMARY KEY (s)", [(1, 2), (2, 3), (3, 4), (5, 6)])
+    warehouse.create_view("v", CLOSURE + "SELECT * FROM path")
+    for t in (4, 5, 3):
+        warehouse.sql(f"UPDATE edge SET t = {t} WHERE s = 2")
+        refreshed(warehouse, "v")
+
+
 def test_strata_above_a_recursion(graph: vk.Warehouse) -> None:
     """Aggregation, negation and another view over one closure, in one batch over two tables."""
     table(graph, "node", "n INT", [(n,) for n in range(1, 7)])
@@ -190,9 +199,9 @@ def test_recursion_that_does_not_end(graph: vk.Warehouse) -> None:
 
 
 def test_a_stratum_that_mostly_goes_is_evaluated_from_scratch(
-    graph: vk.Warehouse, monkeypatch: pytest.MonkeyPatch
+    graph: vk.Warehouse, limit: Callable[..., None]
 ) -> None:
-    monkeypatch.setattr("viewkeeper.spark.recursion.FEW", 1)
+    limit(overdeleted=1)
     graph.create_view("degree", CLOSURE + "SELECT x, COUNT(*) AS n FROM path GROUP BY x")
     graph.sql("DELETE FROM edge WHERE s < 4")
     entry = graph.refresh().of("degree")

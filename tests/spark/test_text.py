@@ -6,7 +6,7 @@ import pytest
 from sqlglot import parse_one
 
 from viewkeeper.algebra.relations import Filter, Reference
-from viewkeeper.spark.engine import text_of
+from viewkeeper.spark.frames import text_of
 
 
 @pytest.mark.parametrize(

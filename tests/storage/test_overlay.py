@@ -1,27 +1,33 @@
-"""Layers laid over each other by the driver mean what they mean one by one."""
+"""Layers laid over each other mean what they mean one by one."""
 
 from __future__ import annotations
 
 from collections import Counter
 
-import pyarrow as pa
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.laws.held import held_rows
 from tests.laws.settings import cases
-from viewkeeper.storage.overlay import has_plain_equality, one_layer
+from viewkeeper.algebra.merge.overlay import laid_over
+from viewkeeper.algebra.relations import Reference
+from viewkeeper.algebra.schema import COUNT, Column
+from viewkeeper.engine.local.run import here
 
-SCHEMA = pa.schema([("k", pa.int32()), ("v", pa.string()), ("__count", pa.int64())])
+COLUMNS = (Column("k", "int"), Column("v", "string"), Column(COUNT, "bigint"))
 
 Row = tuple[int | None, str | None]
 ROWS = st.tuples(st.sampled_from((1, 2, 3, None)), st.sampled_from(("a", "b", None)))
 
 
-def table(rows: list[tuple[object, ...]]) -> pa.Table:
-    columns = zip(*rows, strict=True) if rows else ((), (), ())
-    arrays = [pa.array(values, field.type) for values, field in zip(columns, SCHEMA, strict=True)]
-    return pa.table(arrays, schema=SCHEMA)
+def one_layer(layers: list[list[tuple[object, ...]]]) -> list[tuple[object, ...]]:
+    """The rows of all layers laid over each other, as the local engine finds them."""
+    held = {f"layer{number}": held_rows(COLUMNS, layer) for number, layer in enumerate(layers)}
+    leaves = [Reference(name, ("k", "v", COUNT)) for name in held]
+    found = here(laid_over(leaves, ("k", "v")), held)
+    assert found is not None
+    assert found.has(COLUMNS)
+    return [tuple(row.values()) for row in found.table.to_pylist()]
 
 
 def applied(rows: Counter[Row], layer: list[tuple[object, ...]], key: bool) -> Counter[Row]:
@@ -47,8 +53,7 @@ def test_one_layer_for_many_of_a_bag(main: list[Row], batches: list[tuple[set[Ro
     expected = Counter(main)
     for layer in layers:
         expected = applied(expected, layer, key=False)
-    whole = one_layer([table(layer) for layer in layers], ())
-    assert applied(Counter(main), [tuple(row.values()) for row in whole.to_pylist()], key=False) == expected
+    assert applied(Counter(main), one_layer(layers), key=False) == expected
 
 
 @cases(200)
@@ -63,10 +68,12 @@ def test_one_layer_for_many_of_a_keyed_table(batches: list[dict[int, str]]) -> N
         layer += [(k, v, 1) for k, v in batch.items() if v != "x"]
         layers.append(layer)
         expected = applied(expected, layer, key=True)
-    whole = one_layer([table(layer) for layer in layers], ("k",))
-    assert applied(main, [tuple(row.values()) for row in whole.to_pylist()], key=True) == expected
+    whole = one_layer(layers)
+    assert applied(main, whole, key=True) == expected
+    assert applied(main, whole, key=False) == expected, "whoever reads it may not know the key"
 
 
-@pytest.mark.parametrize(("kind", "plain"), [(pa.int64(), True), (pa.string(), True), (pa.float64(), False)])
-def test_numbers_that_may_be_nan_are_left_to_spark(kind: pa.DataType, plain: bool) -> None:
-    assert has_plain_equality(pa.schema([("v", kind)])) is plain
+def test_numbers_that_may_be_nan_are_left_to_spark() -> None:
+    columns = (Column("v", "double"), Column(COUNT, "bigint"))
+    held = {"layer0": held_rows(columns, [(float("nan"), 1)])}
+    assert here(laid_over([Reference("layer0", ("v", COUNT))], ("v",)), held) is None

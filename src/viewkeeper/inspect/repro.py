@@ -18,7 +18,7 @@ from viewkeeper.algebra.inner_names import shown
 from viewkeeper.catalog.catalog import DATALOG, ViewDefinition
 from viewkeeper.inspect.verification import Verification, in_text
 from viewkeeper.seen import inputs_seen
-from viewkeeper.spark.engine import columns_of, ddl
+from viewkeeper.spark.frames import columns_of, ddl
 from viewkeeper.spark.session import DataFrame
 from viewkeeper.storage.draft import Draft
 from viewkeeper.storage.objects import join

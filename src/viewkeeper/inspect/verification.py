@@ -17,7 +17,8 @@ from viewkeeper.seen import inputs_seen
 from viewkeeper.spark.analysis import analysed_columns
 from viewkeeper.spark.canonical_values import Floats
 from viewkeeper.spark.compare import compare
-from viewkeeper.spark.engine import RESULTS, columns_of
+from viewkeeper.spark.files import RESULTS
+from viewkeeper.spark.frames import columns_of
 from viewkeeper.spark.session import DataFrame
 from viewkeeper.spark.user_text import answer, is_rewritten
 from viewkeeper.sql.choices import Choices

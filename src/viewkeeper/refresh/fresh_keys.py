@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from viewkeeper.algebra.schema import COUNT, Column, TableSchema
+from viewkeeper.algebra.expressions import Named, column, equal, function, literal, same
+from viewkeeper.algebra.relations import Aggregate, Filter, Join, JoinKind, Project, Reference, Relation
+from viewkeeper.algebra.schema import COUNT, TableSchema
 from viewkeeper.catalog.catalog import Catalog
+from viewkeeper.engine.rows import Held
+from viewkeeper.maintenance.recursion.strata import references
 from viewkeeper.maintenance.table_change import TableChange
 from viewkeeper.refresh.state import RefreshState
 from viewkeeper.refresh.task import Task
 from viewkeeper.rewrite.fresh_keys import FreshKeys
 from viewkeeper.spark.engine import Engine
+from viewkeeper.spark.frames import counted
 from viewkeeper.storage.draft import Draft
-from viewkeeper.storage.overlay import has_plain_equality
 from viewkeeper.storage.relation import RelationState, layers_between
 
-READ = 500_000
-"""Keys of more changed rows are not read to find out."""
-
 States = Mapping[str, RelationState]
+
+Here = Callable[[Relation, Mapping[str, Held]], Held | None]
+"""The rows of a plan over rows that are held, where they are known at once."""
 
 
 def fresh_keys(state: RefreshState) -> RefreshState:
@@ -44,29 +45,55 @@ def fresh_keys(state: RefreshState) -> RefreshState:
 def _fresh(engine: Engine, draft: Draft, task: Task) -> tuple[FreshKeys, ...]:
     catalog, new, old, changes = draft.catalog, draft.relations, task.old, task.batch.changes
     changed = {name: catalog.tables[name] for name in changes if _is_told(name, catalog, old, new, changes)}
-    if sum(changes[name].rows for name in changed) > READ:
+    if sum(changes[name].rows for name in changed) > engine.limits.fresh_keys_read:
         return ()
     found = []
     for parent, children in _references(changed).items():
         members = {parent: changed[parent].key[0], **children}
         values = {name: _values(engine, old[name], new[name], column) for name, column in members.items()}
-        closed = closed_by(parent, values)
+        closed = closed_by(parent, values, engine.here)
         if closed:
             keys = {name: tuple(changed[name].column(n) for n in changed[name].key) for name in members}
             found.append(FreshKeys(members, closed, keys))
     return tuple(found)
 
 
-def closed_by(parent: str, values: Mapping[str, pa.Table | None]) -> frozenset[str]:
+def closed_by(parent: str, values: Mapping[str, Held | None], here: Here) -> frozenset[str]:
     """The tables whose changes mention only keys that are new or gone: none, or the parent and some others.
 
     Of every table, the changed values of the key and their signs, where they are known.
     """
-    parents = values[parent]
-    if parents is None or not _all_fresh(parents):
+    known = {name: rows for name, rows in values.items() if rows is not None}
+    if parent not in known or not _is_void(_there_twice(_leaf(parent, known)), known, here):
         return frozenset()
-    others = {name: rows for name, rows in values.items() if name != parent and rows is not None}
-    return frozenset({parent, *(name for name, rows in others.items() if _is_within(rows, parents))})
+    others = (name for name in known if name != parent)
+    within = (n for n in others if _is_void(_strays(_leaf(n, known), _leaf(parent, known)), known, here))
+    return frozenset({parent, *within})
+
+
+def _leaf(name: str, known: Mapping[str, Held]) -> Relation:
+    """The changes of a table: a key and its sign."""
+    return Reference(name, tuple(known[name].table.column_names))
+
+
+def _there_twice(changes: Relation) -> Relation:
+    """The keys that are there before the changes and after them, or neither time."""
+    key = changes.columns[0]
+    net = Aggregate(changes, same((key,)), (Named(COUNT, function("sum", column(COUNT))),))
+    return Filter(net, equal(column(COUNT), literal(0)))
+
+
+def _strays(changes: Relation, parents: Relation) -> Relation:
+    """The changed rows that refer to none of these parents."""
+    mine, other = changes.columns[0], "__parent"
+    keys = Project(parents, (Named(other, column(parents.columns[0])),))
+    return Join(changes, keys, JoinKind.ANTI, equal(column(mine), column(other)))
+
+
+def _is_void(plan: Relation, known: Mapping[str, Held], here: Here) -> bool:
+    """Whether it is known at once that a plan has no rows."""
+    found = here(plan, {name: known[name] for name in references(plan)})
+    return found is not None and not found.rows
 
 
 def _is_told(
@@ -90,23 +117,9 @@ def _references(tables: Mapping[str, TableSchema]) -> dict[str, dict[str, str]]:
     return {parent: children for parent, children in found.items() if children}
 
 
-def _values(engine: Engine, old: RelationState, new: RelationState, name: str) -> pa.Table | None:
-    """The changed values of a column, with their signs; None where the driver cannot tell them apart."""
+def _values(engine: Engine, old: RelationState, new: RelationState, name: str) -> Held | None:
+    """The changed values of a column, with their signs."""
     files = [file for layer in layers_between(old, new) for file in layer.files]
-    column = next(column for column in new.columns if column.name == name)
-    table = engine.driver_table(new.folder, files, (column, Column(COUNT, "bigint", nullable=False)))
-    return table if table is not None and has_plain_equality(table.schema) else None
-
-
-def _all_fresh(changes: pa.Table) -> bool:
-    """Whether every key is there before or after the changes, and not both times."""
-    net = changes.group_by(changes.column_names[0]).aggregate([(COUNT, "sum")]).column(f"{COUNT}_sum")
-    return not pc.any(pc.equal(net, 0)).as_py()
-
-
-def _is_within(changes: pa.Table, parents: pa.Table) -> bool:
-    """Whether the changed rows refer to these parents, and to no others."""
-    values, known = changes.column(0), parents.column(0)
-    if values.null_count or values.type != known.type:
-        return False
-    return not pc.any(pc.invert(pc.is_in(values, value_set=known))).as_py()
+    columns = counted(column for column in new.columns if column.name == name)
+    table = engine.driver_table(new.folder, files, columns)
+    return None if table is None else Held(table, columns)

@@ -20,7 +20,8 @@ from viewkeeper.maintenance.recursion.seminaive import unrolled
 from viewkeeper.maintenance.strategy import Stratum, View
 from viewkeeper.maintenance.typed_calls import Types, types_of
 from viewkeeper.spark.declared import as_declared
-from viewkeeper.spark.engine import Engine, columns_of, slot
+from viewkeeper.spark.engine import Engine
+from viewkeeper.spark.frames import columns_of, slot
 from viewkeeper.sql.render import state_name
 from viewkeeper.sql.splice import spliced, tables_read
 from viewkeeper.storage.column_types import is_held

@@ -2,7 +2,7 @@
 
 Small results are kept on the driver, larger ones are Parquet files. Either way their size is known, so
 that plans stay as small as in the first round and Spark can broadcast what is small. Rounds over few rows are
-put together by the driver, which has Spark look up what is stored (`few_rows`): an action for each look. Of
+put together on the driver, which has Spark look up what is stored (`place`): an action for each look. Of
 other rounds one costs one action per definition, and one more where its candidates are looked up in something
 large; a stored relation with pending layers one more action in all: it is merged once. `append` and `move`
 only put results together or rename them.
@@ -11,7 +11,7 @@ only put results together or rename them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -22,14 +22,15 @@ from viewkeeper.algebra.counts import consolidated, plain, weighted
 from viewkeeper.algebra.relations import Distinct, Reference, Relation, Scan
 from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.algebra.walk import rewrite, scans
+from viewkeeper.engine.rows import Held
+from viewkeeper.engine.types import driver_type
 from viewkeeper.maintenance.dred.changed_subgoals import SetDelta
 from viewkeeper.maintenance.recursion.port import Derivation, absent, before_absence, present
 from viewkeeper.maintenance.recursion.strata import references
-from viewkeeper.spark.arrow import driver_type, empty_table
-from viewkeeper.spark.engine import RESULTS, Engine, columns_of
-from viewkeeper.spark.few_rows import rows_of
+from viewkeeper.spark.engine import Engine
+from viewkeeper.spark.files import RESULTS
+from viewkeeper.spark.frames import Answer, columns_of, counted
 from viewkeeper.spark.known_inputs import Inputs
-from viewkeeper.spark.on_driver import came_or_went
 from viewkeeper.spark.read import Source
 from viewkeeper.sql.render import state_name
 from viewkeeper.storage.relation import DataFile
@@ -73,9 +74,9 @@ class SparkEvaluator:
     """Runs plans over stored relations and results.
 
     `types` are the stored columns of each definition. `prepared` makes a plan speak of relations as
-    they are stored, and of the results in `given`. `signed` gives the signed rows that a table went through,
-    where they are few, and `held` stored rows that the driver has; `in_pieces` makes of a stored relation the
-    pieces that it is read from. `is_large`: results do not fit the driver.
+    they are stored, and of the results in `given`. `held` gives stored rows and changes that the driver has;
+    `in_pieces` makes of a stored relation the pieces that it is read from. `is_large`: results do not fit the
+    driver.
     """
 
     engine: Engine
@@ -83,9 +84,8 @@ class SparkEvaluator:
     size: Callable[[Scan], int]
     types: Mapping[str, tuple[Column, ...]]
     prepared: Lowering
-    given: Mapping[str, DataFrame]
-    signed: Callable[[Scan], pa.Table | None]
-    held: Callable[[Scan], pa.Table | None]
+    given: Mapping[str, Answer]
+    held: Callable[[Scan], Source | None]
     in_pieces: Lowering
     is_large: bool = False
     looks: bool = True
@@ -123,16 +123,11 @@ class SparkEvaluator:
         """The DataFrame of a plan with explicit counts."""
         return self._asked(_query(explicit))
 
-    def signed_rows(self, name: str, change: SetDelta) -> pa.Table | None:
-        """The change of a definition as signed rows, where the driver has them, or can put them together."""
-        sides = []
-        for rel, count in ((change.inserted, 1), (change.deleted, -1)):
-            rows = self._put_together(rel, self.types[name])
-            if rows is None or rows.local is None:
-                return None
-            counts = pa.repeat(pa.scalar(count, pa.int64()), rows.rows)
-            sides.append(rows.local.append_column(COUNT, counts))
-        return pa.concat_tables(sides)
+    def signed_rows(self, name: str, change: SetDelta) -> Held | None:
+        """The change of a definition as signed rows, where it is put together on the driver."""
+        columns = counted(self.types[name])
+        plan = weighted(self.prepared(change.signed))
+        return self._here(plan, columns)
 
     def _asked(self, query: _Query, is_look: bool = False) -> DataFrame:
         named = {name: self._rows(name) for name in query.references}
@@ -155,7 +150,7 @@ class SparkEvaluator:
     def _evaluated(self, name: str, derivation: Derivation) -> Result:
         if derivation.signed:
             return self._written(name, derivation, "signed", _signed)
-        own = self._by_driver(name, derivation)
+        own = self._placed(name, _set(derivation))
         if own is not None and not (own.rows and derivation.is_compared):
             return own
         if own is not None:
@@ -165,41 +160,36 @@ class SparkEvaluator:
             return self._written(name, derivation, "whole", _whole)
         return self._looked_up(name, derivation, self._written(name, derivation, "candidates", _candidates))
 
-    def _by_driver(self, name: str, derivation: Derivation) -> Result | None:
-        """The candidates, where they are few rows of a table that came, or went, as the driver finds them in
-        what was committed, or where it can put them together."""
+    def _placed(self, name: str, plan: Relation) -> Result | None:
+        """The rows of a plan, in the types of the definition that they belong to, where it is placed on the
+        driver."""
         columns = self._types_of(name)
-        if derivation.columns != tuple(column.name for column in columns):
+        if plan.columns != tuple(column.name for column in columns):
             return None
-        held = came_or_went(derivation.candidates, self.signed)
-        if held is not None and held.has(columns):
-            return Result(held.columns, local=held.table)
-        return self._put_together(_set(derivation), columns)
+        own = self._here(plain(self.prepared(rewrite(plan, self.in_pieces))), columns)
+        return None if own is None else Result(own.columns, local=own.table)
 
-    def _put_together(self, plan: Relation, columns: tuple[Column, ...]) -> Result | None:
-        """The rows of a plan over few rows, in the types of the definition that they belong to."""
-        table = rows_of(rewrite(plan, self.in_pieces), self._held_rows, self._look, self.engine.limits)
-        if table is not None and not table.num_rows:
-            return Result(columns, local=empty_table(columns))
-        if table is None or table.schema.types != [driver_type(column.type) for column in columns]:
-            return None
-        return Result(columns, local=table)
+    def _here(self, explicit: Relation, wanted: Sequence[Column]) -> Held | None:
+        """The rows of a plan with explicit counts that is placed on the driver."""
+        sources = {state_name(scan): source for scan in scans(explicit) if (source := self.held(scan))}
+        results = {name: self._held_rows(name) for name in references(explicit)}
+        frames = {name: rows for name, rows in results.items() if rows is not None}
+        near = 0.0 if self.looks else None
+        inputs = Inputs(self.engine, sources, frames, near=near, look=self._look)
+        return inputs.here(explicit, wanted)
 
-    def _held_rows(self, leaf: Scan | Reference) -> pa.Table | None:
-        """The rows of a result, or of a stored relation, that are on the driver."""
-        if isinstance(leaf, Scan):
-            table, names = self.held(leaf), [item.source.name for item in leaf.bound]
-            return table if table is None else table.select(names).rename_columns(list(leaf.columns))
-        result = self.results.get(leaf.name)
-        if result is None or result.files or result.local is None or leaf.counted:
+    def _held_rows(self, name: str) -> Held | None:
+        """The rows of a result that are on the driver."""
+        result = self.results.get(name)
+        if result is None or result.files or result.local is None:
             return None
-        return result.local.select(list(leaf.columns))
+        return Held(result.local, result.columns)
 
     def _look(self, plan: Relation) -> pa.Table | None:
         """The rows of one relation that known keys name; None where they are many, or not read here as by
         Spark."""
-        frame = self._asked(_query(plain(self.prepared(plan))), is_look=True) if self.looks else None
-        if frame is None or any(driver_type(column.type) is None for column in columns_of(frame)):
+        frame = self._asked(_query(plan), is_look=True)
+        if any(driver_type(column.type) is None for column in columns_of(frame)):
             return None
         most = self.engine.limits.round_held
         table = self.engine.collected(frame, most + 1)
@@ -217,7 +207,7 @@ class SparkEvaluator:
         def near(derivation: Derivation, prepared: Lowering) -> Relation:
             return plain(prepared(_near(derivation, found)))
 
-        own = self._put_together(_near(derivation, found), self._types_of(name))
+        own = self._placed(name, _near(derivation, found))
         result = own or self._written(name, derivation, "near", near)
         self.results.pop(found)
         return result
@@ -241,7 +231,7 @@ class SparkEvaluator:
             if table.num_rows <= limits.round_held:
                 return Result(query.columns, local=table)
             if table.num_rows <= limits.round_fetched:
-                return Result(query.columns, self.engine.keep_result(table))
+                return Result(query.columns, self.engine.write_result(Held(table, query.columns)))
             self.is_large = True
         return Result(query.columns, self.engine.write_result(frame))
 
@@ -270,7 +260,7 @@ class SparkEvaluator:
 
     def _rows(self, name: str) -> DataFrame:
         if name in self.given and name not in self.results:
-            return self.given[name]
+            return self.engine.frame(self.given[name])
         result = self.results[name]
         opened = self.frames.get(name)
         if opened is None or opened[0] is not result:

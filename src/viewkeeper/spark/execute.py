@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -16,6 +15,8 @@ from viewkeeper.algebra.merge.spec import IdDiff
 from viewkeeper.algebra.relations import Form, Reference, Relation, Scan, State
 from viewkeeper.algebra.schema import Column
 from viewkeeper.algebra.walk import rewrite, scans
+from viewkeeper.engine.port import Place
+from viewkeeper.engine.rows import Held
 from viewkeeper.maintenance.numbered_parts import part_of
 from viewkeeper.maintenance.steps import (
     BESIDE,
@@ -34,17 +35,17 @@ from viewkeeper.maintenance.steps import (
 from viewkeeper.planning.physical import Input, Physical
 from viewkeeper.planning.physical.plan import Leaf
 from viewkeeper.spark.arrow import has_plain_types
-from viewkeeper.spark.engine import RESULTS, Engine, columns_of, counted, slot
-from viewkeeper.spark.held import Held, Result
-from viewkeeper.spark.id_diffs import run_diffs, take_log
+from viewkeeper.spark.files import RESULTS
+from viewkeeper.spark.frames import Answer, columns_of, counted, slot
+from viewkeeper.spark.id_diffs import run_diffs
 from viewkeeper.spark.known_inputs import Inputs, opened
-from viewkeeper.spark.layer_frames import Place, cast_to, layer_columns, place
+from viewkeeper.spark.layer_frames import cast_to, layer_columns, place
+from viewkeeper.spark.pinned import Pinned
 from viewkeeper.spark.read import Read, Reader, Source, for_users
 from viewkeeper.spark.recursion import run_evaluation, run_maintenance
-from viewkeeper.sql.render import relation_name, state_name
+from viewkeeper.sql.render import state_name
 from viewkeeper.sql.splice import spliced, tables_read
 from viewkeeper.storage.delta_log import commit_main, main_files
-from viewkeeper.storage.draft import Draft
 from viewkeeper.storage.relation import DataFile, Layer, RelationState
 
 
@@ -52,22 +53,24 @@ def _silent(line: str) -> None:
     """Progress that nobody listens to."""
 
 
-@dataclass
-class Execution:
-    """One view's script at work. `old` holds its inputs as they were at its last refresh; `expected` is about
-    how many rows it will write."""
+@dataclass(frozen=True)
+class Result:
+    """What a script has computed, and how many rows it has; what is `held` is on the driver."""
 
-    engine: Engine
-    draft: Draft
-    old: Mapping[str, RelationState]
-    rows_read: int = 0
+    rows: Answer | None
+    number: int
+    held: Held | None = None
+
+
+@dataclass
+class Execution(Pinned):
+    """One view's script at work; `expected` is about how many rows it will write."""
+
     rows_written: int = 0
     groups_recomputed: int = 0
     skipped: int = 0
-    reads: dict[str, int] = field(default_factory=dict)
-    frames: dict[str, DataFrame] = field(default_factory=dict)
+    frames: dict[str, Answer] = field(default_factory=dict)
     held: dict[str, Held] = field(default_factory=dict)
-    sources: dict[Read, Source] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
     empty: set[str] = field(default_factory=set)
     recomputed: list[str] = field(default_factory=list)
@@ -88,10 +91,9 @@ class Execution:
             case Compute(held=True):
                 self._hold(step)
             case Compute(counted=True):
-                if not take_log(self, step):
-                    self._write_result(step)
+                self._write_result(step)
             case Compute():
-                self.frames[step.name] = self.frame(step.plan, is_part=True)
+                self.frames[step.name] = self.answer(step.plan, is_part=True)
             case AppendLayer():
                 self._append(step)
                 if not self.layers(step.relation):
@@ -105,10 +107,15 @@ class Execution:
             case ApplyDiffs():
                 run_diffs(self, step)
 
-    def frame(self, plan: Relation, is_part: bool = False) -> DataFrame:
+    def frame(self, plan: Relation) -> DataFrame:
         """The DataFrame of a plan with explicit counts."""
-        plan = rewrite(plan, self._own_part) if self.held else plan
-        return self.inputs(opened(plan, self.source)).run(plan, is_part)
+        return self.engine.frame(self.answer(plan))
+
+    def answer(self, plan: Relation, is_part: bool = False) -> Answer:
+        """The rows of a plan with explicit counts, wherever it is run."""
+        if part_of(plan) is None:
+            plan = rewrite(plan, self._own_part) if self.held else plan
+        return self.inputs(opened(plan, self.source)).answer(plan, is_part)
 
     def physical(self, plan: Relation) -> Physical:
         """How a plan would be run now; nothing is. What it reads and is not there yet is not known."""
@@ -117,7 +124,7 @@ class Execution:
 
     def inputs(self, sources: Mapping[str, Source]) -> Inputs:
         """What is known of stored relations, and of what was computed so far."""
-        return Inputs(self.engine, sources, self.frames, self._known, has_values=True)
+        return Inputs(self.engine, sources, {**self.held, **self.frames}, self._known, has_values=True)
 
     def _known(self, leaf: Leaf) -> Input:
         """How many rows there are behind a leaf of a plan, and what its key is."""
@@ -141,9 +148,9 @@ class Execution:
             return node
         name = f"{part.result}__{part.number}"
         if name not in self.frames:
-            own = self.held[part.result].part(part)
-            self.frames[name] = self.engine.kept(own.table, own.columns)
-            self.sizes[name] = own.table.num_rows
+            own = self.answer(node)
+            self.frames[name] = self.engine.stored(own) if isinstance(own, Held) else own
+            self.sizes[name] = own.rows if isinstance(own, Held) else self.held[part.result].rows
         return Reference(name, node.columns)
 
     def result(self, name: str) -> Result:
@@ -154,10 +161,10 @@ class Execution:
         """A result of another script, which plans of this one refer to; what the driver holds is not read."""
         if result.held is not None:
             self.held[name] = result.held
-        if result.frame is not None:
-            self.frames[name] = result.frame
-            self.sizes[name] = result.rows
-            self.rows_read += result.rows
+        if result.rows is not None:
+            self.frames[name] = result.rows
+            self.sizes[name] = result.number
+            self.rows_read += result.number
 
     def supply_layers(self, name: str, state: RelationState, layers: tuple[Layer, ...]) -> None:
         """The rows of some layers of a keyed relation, as they were appended."""
@@ -181,26 +188,26 @@ class Execution:
         else:
             self._keep(step, self.engine.write_result(frame), columns)
 
-    def _own(self, plan: Relation) -> Held | None:
-        """What a plan just takes from a result that the driver holds."""
-        part = part_of(plan)
-        return self.held[part.result].part(part) if part is not None and part.result in self.held else None
-
     def _write_result(self, step: Compute) -> None:
         """Results whose size decides what follows are written beside the data until the refresh is done."""
-        if (own := self._own(step.plan)) is not None:
-            self._keep(step, self.engine.keep_result(own.table), own.columns)
-            self.engine.held(self.frames[step.name], own.table)
+        rows = self.answer(step.plan)
+        if isinstance(rows, Held):
+            self._note(step, rows.rows, rows)
+            self.empty |= {flag(step.name, mark) for mark in step.flags if rows.is_zero(mark)}
             return
-        frame = self.frame(step.plan)
-        columns = columns_of(frame)
-        self._keep(step, self.engine.write_result(frame, None if step.shared else self.expected), columns)
+        files = self.engine.write_result(rows, None if step.shared else self.expected)
+        self._keep(step, files, columns_of(rows))
 
     def _keep(self, step: Compute, files: tuple[DataFile, ...], columns: tuple[Column, ...]) -> None:
-        self.sizes[step.name] = sum(file.rows for file in files)
+        number = sum(file.rows for file in files)
         frame = self.engine.files(RESULTS, files, columns)
-        self.frames[step.name] = self.engine.sought(frame, self.sizes[step.name])
+        self._note(step, number, self.engine.sought(frame, number))
         self._mark_flags(step.name, step.flags, files)
+
+    def _note(self, step: Compute, number: int, rows: Answer) -> None:
+        self.sizes[step.name], self.frames[step.name] = number, rows
+        if not number:
+            self.empty.add(step.name)
 
     def _mark_flags(self, name: str, flags: tuple[str, ...], files: tuple[DataFile, ...]) -> None:
         """Notes whether a result has no rows, and whether none of its rows has a flag."""
@@ -227,59 +234,14 @@ class Execution:
         self.empty.add(name)
         self.frames[name] = self.engine.empty(counted(self.draft.relations[relation].columns))
 
-    def source(self, scan: Scan, columns: frozenset[str] | None = None) -> Source:
-        """The stored relation behind a scan, in the form that the scan asks for; `columns` are those that
-        must be right, where not all need be."""
-        read = Read(scan.table, scan.at, scan.form, columns)
-        if read not in self.sources:
-            self.sources[read] = source = self._open(read)
-            self.note_read(relation_name(scan), source.rows)
-        return self.sources[read]
-
-    def note_read(self, name: str, rows: int) -> None:
-        """Rows of files that were opened, for the report."""
-        self.rows_read += rows
-        self.reads[name] = self.reads.get(name, 0) + rows
-
-    def _open(self, read: Read) -> Source:
-        if self.engine.is_netting:
-            return self._open_net(read)
-        reader, state = Reader(self.engine), self._state(read)
-        match read.form:
-            case Form.CHANGES:
-                old = self.old.get(read.table, state)
-                return reader.changes(old, state, self.draft.between(old, state))
-            case Form.SIGNED:
-                return reader.counted(state)
-            case Form.ROWS:
-                return reader.rows(state, needed=read.columns)
-
-    def _open_net(self, read: Read) -> Source:
-        """The same, net of what came and went, and written out: Spark would move conditions before that."""
-        reader, state = Reader(self.engine), self._state(read)
-        match read.form:
-            case Form.CHANGES:
-                old = self.old.get(read.table, state)
-                found = reader.netted(reader.changes(old, state, self.draft.between(old, state)))
-            case Form.SIGNED | Form.ROWS:
-                found = reader.rows(state, needed=read.columns)
-        is_whole = read.form is not Form.CHANGES and not state.has_pending_deletes
-        rows = found if is_whole else replace(found, frame=self.engine.written_out(found.frame))
-        return reader.signed(rows, state.names) if read.form is Form.SIGNED else rows
-
-    def _state(self, read: Read | Scan) -> RelationState:
-        """The state of a stored relation that is read."""
-        new = self.draft.relations[read.table]
-        return self.old.get(read.table, new) if read.at is State.OLD else new
-
     def _append(self, step: AppendLayer) -> None:
         if is_empty(step.plan):
             return
         state = self.draft.relations[step.relation]
-        if (table := self._held_layer(step, state)) is not None:
-            self._appended(step, self.engine.write_table(table, state.folder))
+        rows = self.answer(step.plan)
+        if isinstance(rows, Held) and not step.kept and self._write_held(step, state, rows):
             return
-        frame = self.frame(step.plan)
+        frame = self.engine.frame(rows)
         columns = layer_columns(state, frame.columns)
         more = [c for c in columns_of(frame) if c.name.startswith(BESIDE) or c.name in step.flags]
         frame = cast_to(frame, (*columns, *more))
@@ -295,13 +257,14 @@ class Execution:
                 kept = self.engine.files(state.folder, files, (*key, *more))
                 self.frames[step.kept] = kept.toDF(*(name.removeprefix(BESIDE) for name in kept.columns))
 
-    def _held_layer(self, step: AppendLayer, state: RelationState) -> pa.Table | None:
-        """The layer of a keyed relation where the driver has all of it, in the types that are stored."""
-        own = self._own(step.plan)
-        if own is None or step.kept or state.merge is None:
-            return None
-        columns = layer_columns(state, own.table.column_names)
-        return own.layer(columns, self._place(step)) if own.has(columns) else None
+    def _write_held(self, step: AppendLayer, state: RelationState, rows: Held) -> bool:
+        """Writes a layer of rows that are held, where they are in the types that are stored."""
+        columns = layer_columns(state, rows.table.column_names)
+        if not rows.has(columns):
+            return False
+        at = self._place(step) if state.merge is not None else {}
+        self._appended(step, self.engine.write(rows.select(columns), state.folder, at=at))
+        return True
 
     def _place(self, step: AppendLayer) -> Place:
         return place(self.draft.next_sequence(step.relation), step.replaces)
@@ -327,11 +290,11 @@ class Execution:
         rows = cast_to(frame, layer_columns(state, frame.columns))
         self._changed(relation, self.engine.write(rows, state.folder, self.expected), is_set)
 
-    def write_rows(self, relation: str, table: pa.Table, is_set: bool = False) -> None:
+    def write_rows(self, relation: str, rows: Held, is_set: bool = False) -> None:
         """The same with rows that are on the driver, in the types that are stored."""
         state = self.draft.relations[relation]
-        ordered = table.select([column.name for column in layer_columns(state, table.column_names)])
-        self._changed(relation, self.engine.write_table(ordered, state.folder), is_set)
+        ordered = rows.select(layer_columns(state, rows.table.column_names))
+        self._changed(relation, self.engine.write(ordered, state.folder), is_set)
 
     def _changed(self, relation: str, files: tuple[DataFile, ...], is_set: bool) -> None:
         state = self.draft.relations[relation]
@@ -341,25 +304,6 @@ class Execution:
         self.frames[delta_name(relation)] = self.engine.files(state.folder, files, counted(state.columns))
         if not files:
             self.empty.add(delta_name(relation))
-
-    def only_gained(self, relation: str) -> bool:
-        """Whether a bag has gained rows and lost none, as the footers of its layers tell."""
-        layers = self.layers(relation)
-        return bool(layers) and all(layer.only_inserts for layer in layers)
-
-    def only_lost(self, relation: str) -> bool:
-        """Whether a bag has lost rows and gained none."""
-        layers = self.layers(relation)
-        return bool(layers) and all(layer.only_deletes for layer in layers)
-
-    def layers(self, relation: str) -> tuple[Layer, ...]:
-        """What happened to a relation since; none where that is not known."""
-        state = self.draft.relations[relation]
-        return self.draft.between(self.old.get(relation, state), state)
-
-    def size(self, scan: Scan) -> int:
-        """The rows of the files behind a scan, without opening them."""
-        return self._state(scan).stored_rows
 
     def write_main(self, relation: str, frame: DataFrame) -> None:
         """Writes a relation anew."""
@@ -399,13 +343,3 @@ class Execution:
         frame = self.engine.text(spliced(sql, slot), frames)
         inner = [inner_column(name) for name in frame.columns]
         return frame if inner == frame.columns else frame.toDF(*inner)
-
-    def _forget(self, relation: str) -> None:
-        """A relation that was written to must be opened anew."""
-        for read in [read for read in self.sources if read.table == relation]:
-            del self.sources[read]
-
-    def _forget_new(self, relation: str) -> None:
-        """What the relation was before can still be read."""
-        for read in [r for r in self.sources if r.table == relation and r.at is State.NEW]:
-            del self.sources[read]

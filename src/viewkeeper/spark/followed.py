@@ -24,7 +24,8 @@ from pyspark.sql import functions as F
 
 from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.errors import MissingFile
-from viewkeeper.spark.engine import Engine, quoted
+from viewkeeper.spark.engine import Engine
+from viewkeeper.spark.frames import quoted
 from viewkeeper.storage.deletion_vectors import DeletionVector, rows_of
 from viewkeeper.storage.following.delta_columns import names_in_file
 from viewkeeper.storage.following.delta_difference import must_be_there

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -14,22 +13,25 @@ from viewkeeper.algebra.common_subplans import shared
 from viewkeeper.algebra.expressions import columns_of
 from viewkeeper.algebra.merge.layers import SEQUENCE
 from viewkeeper.algebra.merge.spec import DiffKind, IdDiff
+from viewkeeper.algebra.prune import pruned
 from viewkeeper.algebra.relations import Project, Reference, Relation, Scan, State
 from viewkeeper.algebra.schema import COUNT
 from viewkeeper.algebra.walk import children, rewrite, scans
+from viewkeeper.engine.rows import Held
 from viewkeeper.maintenance import steps as planned
 from viewkeeper.maintenance.id_diffs.inline import inlined
-from viewkeeper.maintenance.id_diffs.schemas import BaseTable, base_tables
+from viewkeeper.maintenance.id_diffs.schemas import base_tables
 from viewkeeper.maintenance.id_diffs.script import Apply, ComputeDiff, computations
 from viewkeeper.maintenance.id_diffs.strategy import hidden, hidden_name
-from viewkeeper.maintenance.recursion.strata import references
+from viewkeeper.maintenance.steps import delta_name
+from viewkeeper.planning.physical import Input
+from viewkeeper.planning.physical.plan import Leaf
 from viewkeeper.side_by_side import workers
-from viewkeeper.spark.engine import RESULTS
-from viewkeeper.spark.engine import columns_of as columns_of_frame
-from viewkeeper.spark.held import Held
+from viewkeeper.spark.files import RESULTS
+from viewkeeper.spark.frames import Answer
+from viewkeeper.spark.frames import columns_of as columns_of_frame
 from viewkeeper.spark.known_inputs import Inputs
 from viewkeeper.spark.layer_frames import cast_to, place
-from viewkeeper.spark.on_driver import few_changes, flags_in, log_of, picked, put_together
 from viewkeeper.spark.read import Source
 from viewkeeper.sql.render import state_name
 from viewkeeper.storage.relation import DataFile, RelationState, diff_schema
@@ -45,8 +47,7 @@ def run_diffs(execution: Execution, step: planned.ApplyDiffs) -> None:
     """The script for the base-table diffs that have rows."""
     definition = step.definition.widened if execution.engine.is_netting else step.definition
     script = definition.script(planned.diffs_present(step, frozenset(execution.empty)))
-    logs = _logs(execution, step, {one.name for one in computations(script)})
-    results = _Results(execution, logs, _changed_share(execution, step, logs))
+    results = _Results(execution, _changed_share(execution, step))
     there = {one.name for one in computations(script) if results.has(hidden_name(one.name))}
     steps = tuple(inlined(script.steps, there))
     with workers(sum(isinstance(one, Apply) for one in steps), SIDE_BY_SIDE) as pool:
@@ -64,75 +65,42 @@ def run_diffs(execution: Execution, step: planned.ApplyDiffs) -> None:
         writer.settle()
 
 
-def take_log(execution: Execution, step: planned.Compute) -> bool:
-    """Whether the driver could take a modification log, and tell which of its flags some row has."""
-    log = None if step.log is None else _log(execution, step.log)
-    if log is None:
-        return False
-    execution.held[step.name] = log
-    marked = flags_in(step.plan, log.table)
-    execution.empty |= {planned.flag(step.name, mark) for mark in step.flags if mark not in marked}
-    return True
+def _changed_share(execution: Execution, step: planned.ApplyDiffs) -> float:
+    """Which part of a table went through changes, at most: about as much of a cache is near them. A row that
+    is updated goes and comes."""
+    return max((_share(execution, table) for table in _tables(execution, step)), default=1.0)
 
 
-def _log(execution: Execution, table: BaseTable) -> Held | None:
-    """The modification log of a table that went through few changes; None where the driver cannot tell."""
-    rows = few_changes(execution, table.name, table.columns)
-    return None if rows is None else log_of(rows, table)
+def _tables(execution: Execution, step: planned.ApplyDiffs) -> list[str]:
+    found = base_tables(step.definition.top, step.definition.schemas)
+    return [table.name for table in found if delta_name(table.name) not in execution.empty]
 
 
-def _logs(execution: Execution, step: planned.ApplyDiffs, names: Collection[str]) -> dict[str, Held]:
-    """The modification logs that a script takes, where the changes are few enough for the driver."""
-    found = {}
-    for table in base_tables(step.definition.top, step.definition.schemas):
-        name = hidden_name(table.log.name)
-        if table.log.name in names and name not in execution.frames:
-            log = execution.held.get(name) or _log(execution, table)
-            if log is not None:
-                found[name] = log
-    return found
-
-
-def _changed_share(execution: Execution, step: planned.ApplyDiffs, logs: Mapping[str, Held]) -> float:
-    """Which part of a table went through changes, at most: about as much of a cache is near them."""
-    tables = base_tables(step.definition.top, step.definition.schemas)
-    shares = [
-        logs[log].table.num_rows / max(1, execution.draft.relations[table.name].stored_rows)
-        for table in tables
-        if (log := hidden_name(table.log.name)) in logs
-    ]
-    return max(shares, default=1.0)
+def _share(execution: Execution, table: str) -> float:
+    rows = sum(layer.rows for layer in execution.layers(table))
+    return rows / 2 / max(1, execution.draft.relations[table].stored_rows)
 
 
 @dataclass
 class _Results:
-    """The results of a script: rows on the driver, and frames with the number of operators that Spark sees
-    behind each. `share` is which part of what is stored will be looked up, about."""
+    """The results of a script, and the number of operators that Spark sees behind each. `share` is which part
+    of what is stored will be looked up, about."""
 
     execution: Execution
-    rows: dict[str, Held]
     share: float
     operators: dict[str, int] = field(default_factory=dict)
 
     def has(self, name: str) -> bool:
-        return name in self.rows or name in self.execution.frames
-
-    def frame(self, name: str) -> DataFrame:
-        frames = self.execution.frames
-        if name not in frames:
-            held = self.rows[name]
-            frames[name] = self.execution.engine.local(held.table, held.columns)
-        return frames[name]
+        return name in self.execution.frames
 
     def compute(self, name: str, plan: Relation) -> None:
-        """What just picks from rows on the driver is picked there, and few rows are put together there. A
-        result that is large to plan is written out: several steps use it, or it is applied."""
+        """A result that is large to plan is written out: several steps use it, or it is applied."""
         frames, engine = self.execution.frames, self.execution.engine
         if self.has(name):
             return
-        own = picked(plan, self.rows) or self._put_together(plan)
+        own = self._here(plan)
         if own is not None:
-            self.rows[name] = own
+            frames[name] = own
             return
         frame, self.operators[name] = self._frame(name, plan)
         if self.operators[name] > engine.limits.diff_operators:
@@ -141,18 +109,24 @@ class _Results:
             frame, self.operators[name] = engine.files(RESULTS, files, columns), 1
         frames[name] = frame
 
-    def _put_together(self, plan: Relation) -> Held | None:
-        """The rows of a plan that looks few rows of the driver up in what is stored, and finds few."""
-        stored = sum(self.execution.size(scan) for scan in scans(plan))
-        limits = self.execution.engine.limits
-        is_worth = 0 < stored * self.share <= limits.diff_expected
-        return put_together(plan, self.rows, self._look, limits) if is_worth else None
+    def _here(self, plan: Relation) -> Held | None:
+        """The rows of a plan that is placed on the driver; what is stored is opened when it is looked at."""
+        narrow, engine = rewrite(pruned(plan), _narrowed), self.execution.engine
+        changed = [scan for scan in scans(narrow) if scan.at is State.DELTA]
+        sources = {state_name(scan): self.execution.source(scan) for scan in changed}
+        frames = self.execution.frames
+        most = engine.limits.diff_looks
+        inputs = Inputs(engine, sources, frames, self._known, False, self.share, self._look, most)
+        return inputs.here(narrow)
+
+    def _known(self, leaf: Leaf) -> Input:
+        return Input(read=self.execution.size(leaf)) if isinstance(leaf, Scan) else Input()
 
     def _look(self, plan: Relation) -> pa.Table | None:
         """The rows of a stored relation that known keys name; None where they are many."""
-        narrow, engine = rewrite(plan, _narrowed), self.execution.engine
-        sources, most = self._sources(narrow), engine.limits.driver_join
-        frame = Inputs(engine, sources, self.execution.frames).run(narrow)
+        engine = self.execution.engine
+        sources, most = self._sources(plan), engine.limits.driver_join
+        frame = Inputs(engine, sources, {}).run(plan)
         fits = sum(source.rows for source in sources.values()) <= engine.limits.diff_fetched
         table = engine.fetched(frame) if fits else engine.collected(frame, most + 1)
         return table if table.num_rows <= most else None
@@ -161,8 +135,6 @@ class _Results:
         parts, rest = shared(rewrite(plan, _narrowed), lambda number: f"__part{number}{name}")
         for part in parts:
             self.compute(part.name, part.plan)
-        for used in references(rest):
-            self.frame(used)
         frame = self.execution.inputs(self._sources(rest)).run(rest)
         return frame, self._behind(rest)
 
@@ -212,12 +184,13 @@ class _Writer:
         before = sum(name == step.target for name, _, _ in self.pending)
         at = place(draft.next_sequence(step.target) + before)
         name = hidden_name(step.diff.name)
-        held = self.results.rows.get(name)
-        if held is not None and held.has(columns):
-            written = self.pool.submit(engine.write_table, held.layer(columns, at), state.folder)
+        found = self.execution.frames[name]
+        rows: Answer
+        if isinstance(found, Held) and found.has(columns):
+            rows = found.select(columns)
         else:
-            rows = cast_to(self.results.frame(name), tuple(columns))
-            written = self.pool.submit(engine.write, rows, state.folder, self.execution.expected, at)
+            rows = cast_to(engine.frame(found), tuple(columns))
+        written = self.pool.submit(engine.write, rows, state.folder, self.execution.expected, at)
         self.pending.append((step.target, diff, written))
 
     def settle(self) -> None:

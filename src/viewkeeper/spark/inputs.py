@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -19,8 +20,8 @@ from viewkeeper.catalog.names import shown_columns
 from viewkeeper.errors import InvalidChange, MissingFile, WrongType
 from viewkeeper.spark.arrow import arrow_table
 from viewkeeper.spark.char_types import fitted_text, fitted_value
-from viewkeeper.spark.engine import columns_of, ddl, empty_frame, quoted
 from viewkeeper.spark.failures import translated
+from viewkeeper.spark.frames import columns_of, ddl, empty_frame, quoted
 from viewkeeper.spark.session import settings
 
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
@@ -85,6 +86,12 @@ def listed_rows(
     whole = [tuple(row[places[c.name]] if c.name in places else None for c in names) for row in typed]
     fit = [tuple(_fitted_text(v, c, table) for v, c in zip(row, names, strict=True)) for row in whole]
     return _as_arrow(spark, fit, columns)
+
+
+def has_one_zero(rows: pa.Table) -> bool:
+    """Whether no row can equal another one than itself: 0.0 equals −0.0."""
+    floats = (values for values in rows.columns if pa.types.is_floating(values.type))
+    return not any(pc.any(pc.equal(values, 0)).as_py() for values in floats)
 
 
 def _fitted_text(value: Any, column: Column, table: str) -> Any:
@@ -270,4 +277,4 @@ def _kind(text: str) -> str:
     return text.split("(")[0].split("<")[0]
 
 
-__all__ = ["fitted", "listed_rows", "to_frame"]
+__all__ = ["fitted", "has_one_zero", "listed_rows", "to_frame"]

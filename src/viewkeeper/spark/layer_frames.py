@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from viewkeeper.algebra.merge.layers import REPLACES, SEQUENCE
 from viewkeeper.algebra.schema import COUNT, Column
+from viewkeeper.engine.port import Place
 from viewkeeper.storage.relation import RelationState
 
 
@@ -17,10 +16,6 @@ def layer_columns(state: RelationState, names: list[str]) -> tuple[Column, ...]:
     """The stored columns that a layer has, and its counts if it has any."""
     columns = tuple(column for column in state.columns if column.name in names)
     return (*columns, Column(COUNT, "bigint", nullable=False)) if COUNT in names else columns
-
-
-Place = Mapping[str, int | bool]
-"""Where a layer stands: columns that have one value in all its rows."""
 
 
 def place(sequence: int, replaces: bool | None = None) -> Place:

@@ -10,7 +10,8 @@ from viewkeeper.algebra.inner_names import inner_column
 from viewkeeper.algebra.schema import Column, TableSchema
 from viewkeeper.catalog.catalog import Catalog
 from viewkeeper.errors import UnknownColumn
-from viewkeeper.spark.engine import Engine, columns_of
+from viewkeeper.spark.engine import Engine
+from viewkeeper.spark.frames import columns_of
 from viewkeeper.spark.inputs import fitted, to_frame
 from viewkeeper.spark.stage import check_loaded
 from viewkeeper.spark.stored_relations import folder_for, new_relation, ordered

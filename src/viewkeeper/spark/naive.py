@@ -15,7 +15,9 @@ from pyspark.sql import functions as F
 
 from viewkeeper.algebra.schema import Column
 from viewkeeper.errors import Diverged
-from viewkeeper.spark.engine import RESULTS, Engine, columns_of
+from viewkeeper.spark.engine import Engine
+from viewkeeper.spark.files import RESULTS
+from viewkeeper.spark.frames import columns_of
 
 ROUNDS = 100_000
 """What was stored is finite, and one round per row of it is enough; this only stops what is not."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from viewkeeper.algebra.build import matching, restricted_to
@@ -14,19 +13,28 @@ from viewkeeper.algebra.counts import consolidated, weighted
 from viewkeeper.algebra.inner_names import shown
 from viewkeeper.algebra.merge import layers as merge
 from viewkeeper.algebra.merge.id_layers import DiffRows, identified, touched
+from viewkeeper.algebra.merge.overlay import laid_over
 from viewkeeper.algebra.merge.spec import DiffKind, MergeSpec
 from viewkeeper.algebra.relations import Distinct, Form, Negate, Reference, Relation, State, UnionAll
 from viewkeeper.algebra.schema import COUNT, Column, is_hidden
+from viewkeeper.engine.rows import Held
 from viewkeeper.spark.declared import as_declared, with_char_types
-from viewkeeper.spark.engine import Engine, counted
+from viewkeeper.spark.engine import Engine
 from viewkeeper.spark.followed import gone_from, rows_in_files
+from viewkeeper.spark.frames import Answer, counted
 from viewkeeper.spark.maps import comparable, entry_columns, map_columns, restored
 from viewkeeper.storage.delta_log import main_files
 from viewkeeper.storage.following.known import files_of
 from viewkeeper.storage.footers import overlaps
 from viewkeeper.storage.merge_plans import keyed_plan, layer_schema, leaf, whole_plan
 from viewkeeper.storage.overflow import far_moved
-from viewkeeper.storage.relation import DataFile, Layer, RelationState, by_schema, diff_schema
+from viewkeeper.storage.relation import (
+    DataFile,
+    Layer,
+    RelationState,
+    by_schema,
+    diff_schema,
+)
 
 Ranges = Mapping[str, tuple[Any, Any]]
 
@@ -44,13 +52,23 @@ class Read:
 
 @dataclass(frozen=True)
 class Source:
-    """A DataFrame, the rows held by the files behind it, and its form; `merged`: it is not just what files
-    hold."""
+    """Rows of a stored relation, how many the files behind them hold, and their form; `merged`: they are not
+    just what files hold."""
 
-    frame: DataFrame
+    opened: DataFrame | Callable[[], DataFrame]
     rows: int
     form: Form = Form.ROWS
     merged: bool = False
+    held: Held | None = None
+
+    @property
+    def frame(self) -> DataFrame:
+        return self.opened if isinstance(self.opened, DataFrame) else self.opened()
+
+    @property
+    def answer(self) -> Answer:
+        """The rows wherever they are."""
+        return self.frame if self.held is None else self.held
 
     @property
     def counted(self) -> bool:
@@ -114,7 +132,7 @@ class Reader:
         """Changes without what came and went."""
         names = tuple(changes.frame.columns)
         frame = self.engine.plan(consolidated(leaf("changes", names)), {"changes": changes.frame})
-        return replace(changes, frame=frame)
+        return replace(changes, opened=frame, held=None)
 
     def bag(self, state: RelationState, ranges: Ranges | None = None) -> Source:
         """The relation with or without counts, whichever costs nothing: for linear operators."""
@@ -131,7 +149,7 @@ class Reader:
         """The signed rows that the layers made of `old` to become `new`, unconsolidated."""
         if new.merge is None:
             files = [file for layer in layers for file in layer.files]
-            return Source(self._few(new, files), sum(file.held for file in files), Form.CHANGES)
+            return self.source(self._few(new, files), files)
         if new.merge.identified:
             return self._identified_changes(old, new, layers)
         if new.merge.key and _continues(old, new, layers):
@@ -147,6 +165,12 @@ class Reader:
             sides = matching(sides[0], touched), matching(sides[1], touched)
         plan = UnionAll((Negate(sides[0]), sides[1]))
         return Source(self._compared(new, weighted(plan), frames), rows, Form.CHANGES)
+
+    def source(self, rows: Answer, files: Iterable[DataFile]) -> Source:
+        """Changes of a bag, wherever they are."""
+        number = sum(file.held for file in files)
+        held = rows if isinstance(rows, Held) else None
+        return Source(lambda: self.engine.frame(rows), number, Form.CHANGES, held=held)
 
     def _keyed_changes(
         self, old: RelationState, new: RelationState, spec: MergeSpec, layers: tuple[Layer, ...]
@@ -194,11 +218,11 @@ class Reader:
         """Why files of a followed table cannot be read any more; empty where they can."""
         return "" if state.followed is None else gone_from(state.followed, files)
 
-    def _few(self, state: RelationState, files: Sequence[DataFile]) -> DataFrame:
-        """The signed rows of changes, which the driver hands to Spark where they are few and our own."""
+    def _few(self, state: RelationState, files: Sequence[DataFile]) -> Answer:
+        """The signed rows of changes, which the driver holds where they are few and our own."""
         if any(file.part is not None for file in files):
             return rows_in_files(self.engine, state, files, counted(state.columns))
-        return self.engine.few(state.folder, files, counted(state.columns))
+        return self.engine.open(state.folder, files, counted(state.columns))
 
     def _bag_rows(self, state: RelationState, ranges: Ranges | None) -> Source:
         if not state.has_pending_deletes:
@@ -210,7 +234,7 @@ class Reader:
             leaves = leaf("main", state.names), leaf("layers", (*state.names, COUNT))
             plan = merge.bag_in_turn(leaves[0], [(leaves[1], True)], state.key)
             main, laid = pieces
-            layers = Source(self.engine.local(laid, counted(state.columns)), state.overlay_rows)
+            layers = Source(self.engine.frame(laid), state.overlay_rows)
             return replace(self._merged(state, plan, {"main": main, "layers": layers}), merged=False)
         main = self._main(state, ranges)
         groups = [(layer,) for layer in state.overlay] if in_turn else [state.overlay]
@@ -221,7 +245,7 @@ class Reader:
         plan = _bag_plan(state, [leaf(name, (*state.names, COUNT)) for name in sources], is_small, in_turn)
         return self._merged(state, plan, {"main": main, **sources})
 
-    def pieces(self, state: RelationState) -> tuple[Source, pa.Table] | None:
+    def pieces(self, state: RelationState) -> tuple[Source, Held] | None:
         """Main, and what layers of few rows did to it, laid over each other by the driver; None where a bag
         is merged in another way, or needs no merging."""
         if state.merge is not None or not state.has_pending_deletes:
@@ -239,12 +263,16 @@ class Reader:
         layers = (file for layer in state.overlay for file in layer.files)
         return self._files(state, (*self._main_files(state), *layers), state.columns, ranges)
 
-    def _laid(self, state: RelationState) -> pa.Table | None:
-        """Layers of few rows that delete whole rows, laid over each other by the driver."""
+    def _laid(self, state: RelationState) -> Held | None:
+        """Layers of few rows that delete whole rows as one layer, where it can be held."""
         if not state.deletes_whole_rows or state.overlay_rows > self.engine.limits.laid:
             return None
-        groups = [layer.files for layer in state.overlay if layer.files]
-        return self.engine.laid(state.folder, groups, counted(state.columns), state.key)
+        columns = counted(state.columns)
+        files = [layer.files for layer in state.overlay if layer.files]
+        layers = [self.engine.open(state.folder, own, columns, self.engine.limits.laid) for own in files]
+        names = [f"layer{number}" for number in range(len(layers))]
+        plan = laid_over([leaf(name, (*state.names, COUNT)) for name in names], state.names)
+        return self.engine.here(plan, dict(zip(names, layers, strict=True)))
 
     def _merged(self, state: RelationState, plan: Relation, sources: Mapping[str, Source]) -> Source:
         """A plan over main and layers; where they have few rows, their result is one partition too."""

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from sqlglot import exp
 
 from viewkeeper.algebra.build import is_empty, minus, restricted_to, union_all
@@ -16,6 +15,7 @@ from viewkeeper.algebra.merge.net_effect import net_effect
 from viewkeeper.algebra.relations import Bound, Filter, Reference, Relation, Scan, State
 from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.algebra.walk import rewrite, scans
+from viewkeeper.engine.rows import Held
 from viewkeeper.maintenance.dred.algorithm import Abandoned, maintain
 from viewkeeper.maintenance.dred.changed_subgoals import Changes, SetDelta
 from viewkeeper.maintenance.recursion.levels import evaluate_levels, maintain_levels
@@ -24,17 +24,13 @@ from viewkeeper.maintenance.recursion.seminaive import evaluate_fixpoint, unroll
 from viewkeeper.maintenance.recursion.stored_strata import stored_rows
 from viewkeeper.maintenance.steps import EvaluateFixpoint, MaintainFixpoint, delta_name
 from viewkeeper.maintenance.strategy import bound
-from viewkeeper.spark.engine import columns_of
 from viewkeeper.spark.evaluator import SparkEvaluator
-from viewkeeper.spark.on_driver import few_changes
+from viewkeeper.spark.frames import columns_of
 from viewkeeper.spark.read import Reader, Source
 from viewkeeper.sql.render import relation_name
 
 if TYPE_CHECKING:
     from viewkeeper.spark.execute import Execution
-
-FEW = 1000
-"""Overdeleting so many rows is never a reason to evaluate a recursion from scratch."""
 
 
 def run_evaluation(execution: Execution, step: EvaluateFixpoint) -> None:
@@ -68,7 +64,7 @@ class _Piece:
     of: str
     rows: int
     source: Source | None = None
-    laid: pa.Table | None = None
+    laid: Held | None = None
     is_read: bool = False
 
 
@@ -90,7 +86,6 @@ class _Recursion:
             {name: relations[relation].columns for name, relation in self.step.relations} or self._types(),
             self._prepared,
             self.execution.frames,
-            self._signed,
             self._held,
             self._base_in_pieces,
             is_large=isinstance(self.step, EvaluateFixpoint) and self._input_rows() > limits.round_held,
@@ -133,34 +128,27 @@ class _Recursion:
         )
         return union_all((absent(main, gone), new), main.columns)
 
-    def _held(self, scan: Scan) -> pa.Table | None:
-        """The rows of a piece that the driver holds."""
+    def _held(self, scan: Scan) -> Source | None:
+        """The rows of a piece, or of a change, that the driver holds."""
+        if scan.at is State.DELTA:
+            return self.execution.source(scan) if scan.table not in self.computed else None
         piece = self.pieces.get(scan.table)
-        if piece is None or piece.laid is None:
-            return None
-        self._note_read(piece)
-        return piece.laid
+        return None if piece is None or piece.laid is None else self._source(scan)
 
     def _source(self, scan: Scan) -> Source:
         piece = self.pieces.get(scan.table)
         if piece is None:
             return self.execution.source(scan)
         self._note_read(piece)
-        if piece.source is None:
-            columns = tuple(item.source for item in scan.bound)
-            piece.source = Source(self.execution.engine.local(piece.laid, columns), piece.rows)
+        if piece.source is None and (laid := piece.laid) is not None:
+            piece.source = Source(lambda: self.execution.engine.frame(laid), piece.rows, held=laid)
+        assert piece.source is not None
         return piece.source
 
     def _note_read(self, piece: _Piece) -> None:
         if not piece.is_read:
             piece.is_read = True
             self.execution.note_read(piece.of, piece.rows)
-
-    def _signed(self, scan: Scan) -> pa.Table | None:
-        """The signed rows that a base table went through, where they are few."""
-        if scan.table in self.computed or scan.table not in self.execution.draft.catalog.tables:
-            return None
-        return few_changes(self.execution, scan.table, tuple(item.source for item in scan.bound))
 
     def _size(self, scan: Scan) -> int:
         piece = self.pieces.get(scan.table)
@@ -236,7 +224,7 @@ class _Recursion:
         if step.share is None:
             return None
         stored = sum(self.execution.size(scan) for scan in self.stored.values())
-        return max(FEW, int(step.share * stored))
+        return max(self.execution.engine.limits.overdeleted, int(step.share * stored))
 
 
 def _typed(scan: Scan, columns: tuple[Column, ...]) -> Scan:

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 from viewkeeper.maintenance.steps import Compute
 from viewkeeper.planning.shared_work import SharedWork
-from viewkeeper.spark.execute import Execution
-from viewkeeper.spark.held import Result
+from viewkeeper.spark.execute import Execution, Result
 
 
 @dataclass

@@ -40,7 +40,7 @@ from viewkeeper.algebra.expressions import Scalar, column, not_
 from viewkeeper.algebra.inner_names import shown
 from viewkeeper.errors import InvalidOption
 from viewkeeper.reading import Rows, changes, opened, read
-from viewkeeper.spark.engine import quoted
+from viewkeeper.spark.frames import quoted
 from viewkeeper.storage.feed import CHANGE
 
 _COMPARISONS: dict[type[Filter], type[exp.Binary]] = {

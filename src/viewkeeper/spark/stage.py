@@ -27,11 +27,13 @@ from viewkeeper.algebra.schema import COUNT, TableSchema
 from viewkeeper.algebra.zeros import float_columns
 from viewkeeper.catalog.catalog import Catalog
 from viewkeeper.collected import PendingChange
+from viewkeeper.engine.rows import Held
 from viewkeeper.spark.engine import Engine
-from viewkeeper.spark.inputs import fitted, listed_rows, to_frame
+from viewkeeper.spark.frames import Answer, counted
+from viewkeeper.spark.inputs import fitted, has_one_zero, listed_rows, to_frame
+from viewkeeper.spark.layer_frames import placed_rows
 from viewkeeper.spark.maps import comparable, entry_columns, restored
 from viewkeeper.spark.read import Reader
-from viewkeeper.spark.signed_rows import are_unequal, net_of, signed
 from viewkeeper.storage.draft import Draft
 from viewkeeper.storage.relation import DataFile, RelationState
 
@@ -62,11 +64,12 @@ class Staged:
         frames = (spark.createDataFrame(p) if isinstance(p, pa.Table) else p for p in self.parts)
         return reduce(DataFrame.unionByName, frames)
 
-    def net_on_driver(self, most: int) -> pa.Table | None:
-        """The net effect, where all rows are on the driver, at most `most`, and equal there as in Spark."""
+    def held(self, most: int) -> Held | None:
+        """The signed rows, where all of them are on the driver, and at most `most`."""
         tables = [part for part in self.parts if isinstance(part, pa.Table)]
-        is_here = len(tables) == len(self.parts) and sum(t.num_rows for t in tables) <= most
-        return net_of(tables) if tables and is_here else None
+        if not tables or len(tables) < len(self.parts) or sum(t.num_rows for t in tables) > most:
+            return None
+        return Held(pa.concat_tables(tables), counted(self.schema.columns))
 
     def updates_only(self, columns: Iterable[str] | None) -> None:
         """What was just staged updates these columns, or is something else than an update."""
@@ -132,10 +135,10 @@ class StagedTransaction:
         if not is_insert and (isinstance(data[0], Mapping) or _looks_like_keys(data, schema)):
             return False
         rows = listed_rows(self.engine.spark, data, schema.columns, schema.name)
-        if rows is None or not (is_insert or are_unequal(rows)):
+        if rows is None or not (is_insert or has_one_zero(rows)):
             return False
         staged.only_inserts = staged.only_inserts and is_insert
-        staged.add(signed(rows, 1 if is_insert else -1), len(data))
+        staged.add(placed_rows(rows, {COUNT: 1 if is_insert else -1}), len(data))
         return True
 
     def _frame(self, change: PendingChange, staged: Staged) -> tuple[DataFrame, int | None]:
@@ -221,14 +224,13 @@ class StagedTransaction:
         return name
 
     def _write(self, staged: Staged) -> tuple[DataFile, ...]:
-        rows = staged.net_on_driver(self.engine.limits.written_by_driver)
-        if rows is not None:
-            return self.engine.write_table(rows, staged.state.folder)
-        net = staged.union(self.engine.spark)
+        """Writes the net effect on a table; what is only inserted is its own."""
+        given = staged.held(self.engine.limits.written_by_driver)
+        rows: Answer = staged.union(self.engine.spark) if given is None else given
         if not staged.only_inserts:
             leaf = Reference("staged", staged.schema.names, counted=True)
-            net = self.engine.plan(rules.net_effect(leaf), {"staged": net})
-        return self.engine.write(net, staged.state.folder, staged.rows)
+            rows = self.engine.answer(rules.net_effect(leaf), {"staged": rows})
+        return self.engine.write(rows, staged.state.folder, staged.rows)
 
     def check(self) -> set[str]:
         """One action for all checks, none where nothing can be wrong; the tables with copies left."""

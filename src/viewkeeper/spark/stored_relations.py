@@ -17,7 +17,8 @@ from viewkeeper.algebra.merge.net_effect import net_effect
 from viewkeeper.algebra.merge.spec import MergeSpec
 from viewkeeper.algebra.relations import Reference
 from viewkeeper.algebra.schema import COUNT, Column
-from viewkeeper.spark.engine import Engine, counted
+from viewkeeper.spark.engine import Engine
+from viewkeeper.spark.frames import counted
 from viewkeeper.spark.layer_frames import cast_to
 from viewkeeper.spark.read import Reader
 from viewkeeper.storage.compaction import Fold, fold_of

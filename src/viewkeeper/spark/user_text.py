@@ -16,7 +16,8 @@ from viewkeeper.algebra.schema import Column
 from viewkeeper.catalog.catalog import DATALOG, ViewDefinition
 from viewkeeper.datalog.as_sql import rules_query
 from viewkeeper.datalog.parse import parse_program
-from viewkeeper.spark.engine import Engine, slot
+from viewkeeper.spark.engine import Engine
+from viewkeeper.spark.frames import slot
 from viewkeeper.spark.naive import Equation, least_fixpoint
 from viewkeeper.sql.splice import spliced, tables_read
 from viewkeeper.sql.with_text import Cte, components, first_with, needed, written

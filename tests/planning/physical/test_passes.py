@@ -73,11 +73,13 @@ class Case:
     inputs: dict[str, Input]
     values: KnownValues = field(default_factory=KnownValues)
     limits: Limits = LIMITS
+    near: float | None = None
 
 
 SMALL = {name: Input(100, 100, joins=0) for name in ("part", "line")}
 LARGE = {"part": Input(2e5, 200_000, ("pkey",)), "line": Input(6e6, 6_000_000)}
 CHANGE = {"mean__delta": Input(10, 10, is_few=True, joins=0)}
+HELD = {"mean__delta": Input(10, 10, is_few=True, joins=0, held=True)}
 
 CASES: dict[str, tuple[Case, Case]] = {
     "signs": (Case("SELECT avg FROM mean", CHANGE), Case("SELECT mkey FROM mean", CHANGE)),
@@ -100,6 +102,7 @@ CASES: dict[str, tuple[Case, Case]] = {
         Case(LOOKED_UP, {**LARGE, **CHANGE}),
     ),
     "co_locate": (Case(CHAIN, {**SMALL, **CHANGE}), Case(CHAIN, {**LARGE, "mean__delta": Input(10)})),
+    "place": (Case(CHAIN, {**LARGE, **HELD}, near=1e-4), Case(CHAIN, {**LARGE, **HELD}, near=1.0)),
 }
 """Of each pass a plan that it changes, and one that it does not."""
 
@@ -117,7 +120,7 @@ def plan_of(case: Case) -> Relation:
 
 def around(name: str, case: Case) -> tuple[Physical, Physical]:
     """A plan just before and just after a pass."""
-    facts = Facts(case.inputs, case.values, TYPES, case.limits)
+    facts = Facts(case.inputs, case.values, TYPES, case.limits, case.near)
     before = Physical((Fragment("", plan_of(case), is_part=False),))
     for one in PASSES:
         after = check(one(before, facts), before.result.plan.columns)

@@ -55,6 +55,12 @@ _SIGN = "__sign"
 _GIVEN = "__given"
 
 
+def _where_gone(gone: Scalar, otherwise: Scalar) -> Scalar:
+    """One value where a count is negative, another where it is not."""
+    is_gone = exp.LT(this=column(COUNT), expression=literal(0))
+    return exp.Case(ifs=[exp.If(this=is_gone, true=gone)], default=otherwise)
+
+
 def net_effect(staged: Relation) -> Relation:
     """One row per copy with count +1 or −1; what cancels within the transaction leaves no trace."""
     names = staged.columns
@@ -63,8 +69,8 @@ def net_effect(staged: Relation) -> Relation:
         total,
         (
             *same(names),
-            Named(_SIGN, exp.cast(function("sign", column(COUNT)), "bigint")),
-            Named(COUNT, function("abs", column(COUNT))),
+            Named(_SIGN, _where_gone(exp.cast(literal(-1), "bigint"), exp.cast(literal(1), "bigint"))),
+            Named(COUNT, _where_gone(exp.Neg(this=column(COUNT)), column(COUNT))),
         ),
     )
     return Project(Expand(signed), (*same(names), Named(COUNT, column(_SIGN))))

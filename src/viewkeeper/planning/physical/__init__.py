@@ -7,6 +7,7 @@
     materialize   chains of unions are cut
     share         what is used twice, sent or cut is a fragment of its own
     co_locate     joins whose sides are in one task are made there
+    place         few rows that the driver holds are put together there
 
 A pass takes a physical plan and what is known of its inputs, and gives another one of the same meaning. The
 plan is checked after each. Every plan goes through all of them, whoever asks for it.
@@ -23,6 +24,7 @@ from viewkeeper.planning.physical.co_locate import co_locate
 from viewkeeper.planning.physical.gather import gather
 from viewkeeper.planning.physical.in_lists import in_lists
 from viewkeeper.planning.physical.materialize import materialize
+from viewkeeper.planning.physical.place import place
 from viewkeeper.planning.physical.plan import (
     Facts,
     Fragment,
@@ -51,7 +53,7 @@ __all__ = [
     "shown",
 ]
 
-PASSES: tuple[Pass, ...] = (signs, in_lists, gather, broadcast, materialize, share, co_locate)
+PASSES: tuple[Pass, ...] = (signs, in_lists, gather, broadcast, materialize, share, co_locate, place)
 
 
 def lowered(plan: Relation, facts: Facts, is_part: bool = False, asked: Iterable[Relation] = ()) -> Physical:

@@ -137,7 +137,7 @@ class _Asking:
             case Join(kind=JoinKind.ANTI):
                 return replace(rel, left=self._chosen(rel.left, keys))
             case _:
-                found = Filter(rel, conjunction(_is_among(name, known) for name, known in keys.items()))
+                found = Filter(rel, conjunction(is_among(name, known) for name, known in keys.items()))
                 self.asked.add(found)
                 return found
 
@@ -167,7 +167,7 @@ def _marked(join: Join, known: Known) -> Relation:
     keys = _comparable(join.left, by, known(join.right, mark))
     if by.null_safe or keys is None:
         return join
-    found = exp.Case(ifs=[exp.If(this=_is_among(by.left.name, keys), true=by.left)])
+    found = exp.Case(ifs=[exp.If(this=is_among(by.left.name, keys), true=by.left)])
     return Project(join.left, (*same(join.left.columns), Named(mark, found)))
 
 
@@ -178,7 +178,8 @@ def _comparable(rel: Relation, by: Equality, keys: Keys | None) -> Keys | None:
     return keys if by.null_safe else replace(keys, has_null=False)
 
 
-def _is_among(name: str, keys: Keys) -> Scalar:
+def is_among(name: str, keys: Keys) -> Scalar:
+    """Whether a column has one of some values, NULL being one of them if `keys` say so."""
     is_null = exp.Is(this=column(name), expression=exp.null())
     if not keys.values:
         return is_null if keys.has_null else exp.false()

@@ -28,7 +28,8 @@ class Input:
 
     `rows` are at most as many as it has, `read` are those of the files that are opened for it. `key`: no two
     rows agree in these columns. `joins` is how many joins are behind it in the one task that reads it; None
-    where several tasks do. `is_few`: it may be hashed where it is looked up.
+    where several tasks do. `is_few`: it may be hashed where it is looked up. `held`: its rows are on the
+    driver.
     """
 
     rows: float = inf
@@ -36,6 +37,7 @@ class Input:
     key: tuple[str, ...] = ()
     joins: int | None = None
     is_few: bool = False
+    held: bool = False
 
 
 class KnownValues:
@@ -55,20 +57,29 @@ class KnownValues:
 
 @dataclass(frozen=True)
 class KnownTypes:
-    """The types of columns: of an input, and of a whole plan, for which Spark must be asked."""
+    """The types of columns: of an input, as far as they are known; of a whole plan, for which Spark must be
+    asked; None where it cannot be asked yet."""
 
     of_leaf: Callable[[Leaf], Mapping[str, str]]
-    of_plan: Callable[[Relation], Mapping[str, str]]
+    of_plan: Callable[[Relation], Mapping[str, str]] | None = None
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What passes may look at: the inputs by their names in SQL, known values and types, and the limits."""
+    """What passes may look at: the inputs by their names in SQL, known values and types, and the limits.
+
+    `near` is about which part of what is stored known keys name; None: it is not looked up by them. `looks`
+    are as many as may be taken, each an action: Spark takes one for a plan. `wanted` are the columns and
+    types that the result is to have, where that is known.
+    """
 
     inputs: Mapping[str, Input]
     values: KnownValues = field(default_factory=KnownValues)
     types: KnownTypes | None = None
     limits: Limits = LIMITS
+    near: float | None = None
+    looks: float = inf
+    wanted: tuple[tuple[str, str], ...] | None = None
 
     def rows(self, leaf: Leaf) -> float:
         return self.input(leaf).rows
@@ -78,8 +89,22 @@ class Facts:
 
 
 @dataclass(frozen=True)
+class Ask:
+    """A look at what is stored: `column` is one of the values that the column `key` has in `of`, which the
+    driver holds."""
+
+    column: str
+    of: str
+    key: str
+    null_safe: bool = False
+
+
+@dataclass(frozen=True)
 class Fragment:
     """One query. `is_part`: it may be in a plan many times.
+
+    `here`: the driver runs it. `asks`: Spark does, for these keys alone, and the driver holds what it finds.
+    `types` are those of its columns, where they are known.
 
     `merged` and `hashed` are joins whose two sides are in one task: they are sorted there, or the right side
     is hashed. `joins` is how many joins its task has, where all of it is in one; else None.
@@ -93,6 +118,9 @@ class Fragment:
     merged: frozenset[Join] = frozenset()
     hashed: frozenset[Join] = frozenset()
     joins: int | None = None
+    here: bool = False
+    asks: tuple[Ask, ...] = ()
+    types: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -101,6 +129,7 @@ class Physical:
 
     `one_task` are inputs that one task reads, `in_lists` filters that pass only rows with known keys. Until
     fragments are made, `broadcast` and `materialize` are nodes that become fragments of their own.
+    `otherwise` are the fragments that Spark runs where the driver cannot after all.
     """
 
     fragments: tuple[Fragment, ...]
@@ -108,10 +137,21 @@ class Physical:
     in_lists: frozenset[Relation] = frozenset()
     broadcast: frozenset[Relation] = frozenset()
     materialize: frozenset[Relation] = frozenset()
+    otherwise: tuple[Fragment, ...] = ()
 
     @property
     def result(self) -> Fragment:
         return self.fragments[-1]
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the driver puts the result together."""
+        return self.result.here
+
+    @property
+    def on_spark(self) -> Physical:
+        """The same, all of it by Spark."""
+        return replace(self, fragments=self.otherwise, otherwise=()) if self.is_here else self
 
     def with_result(self, plan: Relation) -> Physical:
         """The same with another plan for the result."""
@@ -154,6 +194,8 @@ def _words(fragment: Fragment, physical: Physical) -> str:
     gathered = sorted(read & physical.one_task)
     asked = sum(1 for node in nodes(fragment.plan) if node in physical.in_lists)
     parts = [
+        *(["on the driver"] if fragment.here else []),
+        *([f"a look for {_asked(fragment)}"] if fragment.asks else []),
         *(["broadcast"] if fragment.broadcast else []),
         *(["written out first"] if fragment.materialize else []),
         *(["in one task"] if fragment.joins is not None else []),
@@ -161,6 +203,10 @@ def _words(fragment: Fragment, physical: Physical) -> str:
         *([f"{asked} IN-list{'s' if asked > 1 else ''} of known keys"] if asked else []),
     ]
     return ", ".join(parts)
+
+
+def _asked(fragment: Fragment) -> str:
+    return ", ".join(f"{ask.column} in {ask.of}.{ask.key}" for ask in fragment.asks)
 
 
 def _sql(fragment: Fragment) -> str:

@@ -13,6 +13,6 @@ from viewkeeper.planning.physical.plan import Facts, Physical
 
 def signs(physical: Physical, facts: Facts) -> Physical:
     """The plan, with the signs of zeros among what its exact groups and tests compare."""
-    if facts.types is None:
+    if facts.types is None or facts.types.of_plan is None:
         return physical
     return physical.with_result(with_signs(physical.result.plan, facts.types.of_leaf, facts.types.of_plan))

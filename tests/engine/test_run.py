@@ -1,13 +1,14 @@
-"""What the driver puts together of few rows, what it has Spark look up for that, and what it leaves to it."""
+"""What is put together on the driver, what it has Spark look up for that, and what is left to Spark."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-import pyarrow as pa
 import pytest
 from sqlglot import exp
 
+from tests.laws.held import held_rows
 from viewkeeper.algebra.build import empty, filtered, named_like, union_all
 from viewkeeper.algebra.expressions import (
     Named,
@@ -15,10 +16,12 @@ from viewkeeper.algebra.expressions import (
     column,
     conjunction,
     equal,
+    function,
     literal,
     null_safe_match,
 )
 from viewkeeper.algebra.relations import (
+    Aggregate,
     Bound,
     Distinct,
     Filter,
@@ -29,11 +32,13 @@ from viewkeeper.algebra.relations import (
     Relation,
     Scan,
     State,
+    UnionAll,
 )
 from viewkeeper.algebra.schema import Column
+from viewkeeper.engine.local.run import run
+from viewkeeper.engine.rows import Held
 from viewkeeper.limits import LIMITS, Limits
-from viewkeeper.spark.few_rows import rows_of
-from viewkeeper.sql.show import show
+from viewkeeper.planning.physical import Facts, Input, KnownTypes, lowered
 
 pytestmark = pytest.mark.usefixtures("maintained")
 
@@ -41,9 +46,8 @@ Row = tuple[object, ...]
 STORED = Scan("stored", (Bound("x", Column("x", "int")), Bound("y", Column("y", "int"))))
 
 
-def table(rows: Sequence[Row], kind: pa.DataType | None = None) -> pa.Table:
-    columns = list(zip(*rows, strict=True)) if rows else [(), ()]
-    return pa.table([pa.array(values, kind or pa.int32()) for values in columns], names=["x", "y"])
+def table(rows: Sequence[Row], kind: str = "int") -> Held:
+    return held_rows((Column("x", kind), Column("y", kind)), rows)
 
 
 def step(name: str, number: int) -> Relation:
@@ -70,19 +74,21 @@ class Spark:
         self.rows = rows
         self.looks: list[Relation] = []
 
-    def look(self, plan: Relation) -> pa.Table:
+    def look(self, plan: Relation) -> Any:
         self.looks.append(plan)
-        return table(self.rows).rename_columns(list(plan.columns))
+        return table(self.rows).table.rename_columns(list(plan.columns))
 
 
 def found(
-    plan: Relation, rows: dict[str, pa.Table], spark: Spark | None = None, limits: Limits = LIMITS
+    plan: Relation, rows: dict[str, Held], spark: Spark | None = None, limits: Limits = LIMITS
 ) -> list[dict[str, object]] | None:
-    def held(leaf: Scan | Reference) -> pa.Table | None:
-        return rows.get(leaf.name) if isinstance(leaf, Reference) else None
-
-    known = rows_of(plan, held, (spark or Spark()).look, limits)
-    return None if known is None else known.to_pylist()
+    inputs = {name: Input(held.rows, held=True) for name, held in rows.items()}
+    types = KnownTypes(lambda leaf: rows[leaf.name].types if isinstance(leaf, Reference) else {})
+    wanted = tuple((name, "int") for name in plan.columns)
+    facts = Facts({**inputs, "stored": Input(read=100)}, types=types, limits=limits, near=0.0, wanted=wanted)
+    physical = lowered(plan, facts)
+    known = run(physical, rows, (spark or Spark()).look, limits) if physical.is_here else None
+    return None if known is None else known.table.to_pylist()
 
 
 def test_joins_of_what_the_driver_holds_are_put_together_there() -> None:
@@ -114,29 +120,33 @@ def test_one_look_leads_to_the_next() -> None:
     assert len(spark.looks) == 2
 
 
-def test_a_set_of_keys_that_marks_rows_is_written_into_the_look() -> None:
-    nodes = Distinct(Project(Reference("a", ("x", "y")), (Named("mark", column("y")),)))
-    marked = Join(STORED, nodes, JoinKind.LEFT, equal(column("x"), column("mark")))
-    near = Filter(marked, exp.not_(exp.Is(this=column("mark"), expression=exp.null())))
+def test_pieces_of_a_relation_are_asked_one_by_one() -> None:
     spark = Spark([(2, 9)])
-    assert found(Project(near, tuple(Named(n, column(n)) for n in ("x", "y"))), {"a": table([(1, 2)])}, spark)
-    [look] = spark.looks
-    assert show(look).splitlines() == [
-        "project x, y",
-        "  filter NOT mark IS NULL",
-        "    project x, y, CASE WHEN x IN (2) THEN x END as mark",
-        "      scan stored [new] (x, y)",
-    ]
+    gone = named_like(Reference("gone", ("x", "y")), ("gx", "gy"))
+    left = Join(STORED, gone, JoinKind.ANTI, null_safe_match([("x", "gx"), ("y", "gy")]))
+    pieces = UnionAll((left, Reference("new", ("x", "y"))))
+    plan = chain(step("a", 0), named_like(pieces, ("from1", "to1")))
+    rows = {"a": table([(1, 2)]), "gone": table([(2, 9)]), "new": table([(2, 7), (3, 8)])}
+    assert found(plan, rows, spark) == [{"from0": 1, "to0": 2, "from1": 2, "to1": 7}]
+    assert len(spark.looks) == 1
+
+
+def test_a_semi_join_asks_the_side_that_is_stored() -> None:
+    mine = named_like(Reference("a", ("x", "y")), ("u", "v"))
+    near = Join(STORED, mine, JoinKind.SEMI, null_safe_match([("x", "v")]))
+    spark = Spark([(2, 9)])
+    assert found(near, {"a": table([(1, 2)])}, spark) == [{"x": 2, "y": 9}]
+    assert len(spark.looks) == 1
 
 
 def test_what_has_no_rows_needs_no_look_whatever_the_rest_is() -> None:
     rows = {"a": table([(1, 2)]), "b": table([(3, 4)]), "none": table([])}
     columns = ("from0", "to0", "from1", "to1")
     apart = chain(step("a", 0), step("b", 1))
-    added = Project(apart, (Named("sum", exp.Add(this=column("from0"), expression=literal(1))),))
+    divided = Project(step("none", 0), (Named("half", exp.Div(this=column("from0"), expression=literal(2))),))
     spark = Spark([(2, 9)])
     assert found(apart, rows, spark) == []
-    assert found(added, rows, spark) == []
+    assert found(divided, rows, spark) == []
     assert found(Distinct(union_all((apart, chain(step("b", 0), step("a", 1))), columns)), rows, spark) == []
     assert found(chain(step("none", 0), stored(1)), rows, spark) == []
     assert found(empty(("x",)), {}, spark) == []
@@ -149,7 +159,7 @@ def test_what_has_no_rows_needs_no_look_whatever_the_rest_is() -> None:
         STORED,
         Reference("unknown", ("x", "y")),
         Scan("stored", STORED.bound, State.DELTA),
-        Project(chain(step("a", 0), stored(1)), (Named("s", exp.Neg(this=column("to1"))),)),
+        Project(chain(step("a", 0), stored(1)), (Named("s", function("sqrt", column("to1"))),)),
         Join(step("a", 0), stored(1), JoinKind.INNER, exp.LT(this=column("to0"), expression=column("from1"))),
         Join(step("a", 0), stored(1), JoinKind.FULL, equal(column("to0"), column("from1"))),
     ],
@@ -175,20 +185,40 @@ def test_joins_of_many_rows_are_left_to_spark() -> None:
 
 
 def test_values_that_spark_compares_otherwise_are_left_to_it() -> None:
-    zero = {"a": table([(0.0, -0.0)], pa.float64()), "b": table([(0.0, 0.0)], pa.float64())}
+    zero = {"a": table([(0.0, -0.0)], "double"), "b": table([(0.0, 0.0)], "double")}
     assert found(chain(step("a", 0), step("b", 1)), zero) is None
-    mixed = {"a": table([(1, 2)]), "b": table([(2, 3)], pa.int64())}
+    mixed = {"a": table([(1, 2)]), "b": table([(2, 3)], "bigint")}
     assert found(chain(step("a", 0), step("b", 1)), mixed) is None
-    nulls = {"a": table([(None, 1)]), "b": table([(None, 2)])}
-    on = null_safe_match([("from0", "from1")])
-    assert found(Join(step("a", 0), step("b", 1), JoinKind.SEMI, on), nulls) is None
 
 
-def test_a_column_that_is_compared_twice_is_left_to_spark() -> None:
+def test_null_equals_null_where_that_is_asked() -> None:
+    nulls = {"a": table([(None, 1), (0, 2)]), "b": table([(None, 2)])}
+    for match, kept in ((null_safe_match([("from0", "from1")]), [(None, 1)]), (EQUAL, [])):
+        rows = found(Join(step("a", 0), step("b", 1), JoinKind.SEMI, match), nulls)
+        assert rows == [{"from0": x, "to0": y} for x, y in kept]
+
+
+EQUAL = equal(column("from0"), column("from1"))
+
+
+def test_a_column_may_be_compared_twice() -> None:
     rows = {"a": table([(1, 1), (1, 2)]), "b": table([(1, 5)])}
-    twice = conjunction((equal(column("from0"), column("from1")), equal(column("to0"), column("from1"))))
-    assert found(Join(step("a", 0), step("b", 1), JoinKind.INNER, twice), rows) is None
-    assert found(Join(step("b", 1), step("a", 0), JoinKind.SEMI, twice), rows) is None
+    twice = conjunction((EQUAL, equal(column("to0"), column("from1"))))
+    assert found(Join(step("a", 0), step("b", 1), JoinKind.SEMI, twice), rows) == [{"from0": 1, "to0": 1}]
+    assert found(Join(step("b", 1), step("a", 0), JoinKind.SEMI, twice), rows) == [{"from1": 1, "to1": 5}]
+
+
+def test_sums_that_do_not_fit_are_left_to_spark() -> None:
+    most = {"a": table([(1, 2**63 - 1), (1, 1)], "bigint")}
+    total = Aggregate(
+        Reference("a", ("x", "y")), (Named("x", column("x")),), (Named("s", function("sum", column("y"))),)
+    )
+    assert found(total, most) is None
+    assert found(total, {"a": table([(1, 2**63 - 1), (1, -1)], "bigint")}) == [{"x": 1, "s": 2**63 - 2}]
+    more = Project(
+        Reference("a", ("x", "y")), (Named("s", exp.Add(this=column("y"), expression=literal(1))),)
+    )
+    assert found(more, most) is None
 
 
 @pytest.mark.parametrize(
