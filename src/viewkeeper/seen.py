@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from typing import Any
 
 from viewkeeper.algebra.schema import Column
 from viewkeeper.catalog.catalog import ViewDefinition
@@ -10,6 +12,9 @@ from viewkeeper.maintenance.table_change import TableChange
 from viewkeeper.storage.commits import WarehouseLog
 from viewkeeper.storage.draft import Draft
 from viewkeeper.storage.relation import Layer, RelationState
+
+COUNTABLE = frozenset({"tinyint", "smallint", "int", "bigint", "date"})
+"""Types whose values between two others can be counted."""
 
 
 def inputs_seen(log: WarehouseLog, definition: ViewDefinition) -> dict[str, RelationState]:
@@ -61,19 +66,52 @@ def _change(draft: Draft, old: RelationState | None, new: RelationState) -> Tabl
         return None
     inserts = new.merge is None and all(layer.only_inserts for layer in layers)
     rows = sum(layer.rows for layer in layers)
-    return TableChange(rows, inserts, updates=_updates(layers), constants=_constants(new.columns, layers))
+    return TableChange(
+        rows,
+        inserts,
+        updates=_updates(layers),
+        constants=_constants(new.columns, layers),
+        values=_values(new.columns, layers),
+        deleted=sum(map(_deleted, layers)),
+    )
+
+
+def _deleted(layer: Layer) -> float:
+    """About how many rows of a signed layer are deletions: half, as in updates, where there are both."""
+    if layer.only_inserts:
+        return 0.0
+    return layer.rows if layer.only_deletes else layer.rows / 2
 
 
 def _constants(columns: Sequence[Column], layers: Sequence[Layer]) -> frozenset[str]:
     """The columns that have one value in all rows of some layers, as their footers tell; what these tell of
     text may be cut short."""
-    files = [file for layer in layers for file in layer.files]
-    found = set()
-    for name in (column.name for column in columns if column.type != "string"):
-        if all(name in file.ranges and name not in file.nulls for file in files):
-            values = {value for file in files for value in file.ranges[name]}
-            found |= {name} if len(values) == 1 else set()
-    return frozenset(found)
+    nulls = {name for layer in layers for file in layer.files for name in file.nulls}
+    ranges = _ranges([column.name for column in columns if column.type != "string"], layers)
+    return frozenset(name for name, (low, high) in ranges.items() if low == high and name not in nulls)
+
+
+def _values(columns: Sequence[Column], layers: Sequence[Layer]) -> dict[str, int]:
+    """How many values whole numbers and dates can have in some layers: as many as lie between the least and
+    the greatest."""
+    ranges = _ranges([column.name for column in columns if column.type in COUNTABLE], layers)
+    return {name: 1 + _place(high) - _place(low) for name, (low, high) in ranges.items()}
+
+
+def _place(value: int | str) -> int:
+    """A whole number, or a date as footers write it, as a number."""
+    return date.fromisoformat(value).toordinal() if isinstance(value, str) else value
+
+
+def _ranges(names: Iterable[str], layers: Sequence[Layer]) -> dict[str, tuple[Any, Any]]:
+    """The least and the greatest value of columns of which all files tell it."""
+    files = [file for layer in layers for file in layer.files if file.rows]
+    told = {name: [file.ranges[name] for file in files if name in file.ranges] for name in names}
+    return {
+        name: (min(low for low, _ in pairs), max(high for _, high in pairs))
+        for name, pairs in told.items()
+        if pairs and len(pairs) == len(files)
+    }
 
 
 def _updates(layers: Sequence[Layer]) -> frozenset[str] | None:

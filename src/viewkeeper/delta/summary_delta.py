@@ -19,7 +19,7 @@ here have explicit counts; they are steps of a script, and others refer to their
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from sqlglot import exp
 
@@ -74,6 +74,12 @@ def rows_summed_up(state: AggregateState, rows: Relation) -> Relation:
         _signed(state, _prepared_rows(state, rows, net=False)), same(state.keys), tuple(_of_one_value(state))
     )
     return restricted_to(total, state.columns)
+
+
+def rows_summed_by_value(state: AggregateState, rows: Relation) -> Relation:
+    """The whole summary-delta, from rows whose counts are explicit already; none of them has values of more
+    than one argument of which extremes are kept."""
+    return finished(state, _by_value(state, _prepared_rows(state, rows, net=False)))
 
 
 def _of_one_value(state: AggregateState) -> Iterator[Named]:
@@ -137,7 +143,7 @@ def with_holders(state: AggregateState, totals: Relation, rows: Relation) -> Rel
 
 def _summed_up(state: AggregateState, prepared: Relation) -> Relation:
     if len(_held(state)) == 1 and not state.moments:
-        return finished(state, _in_one_pass(state, prepared))
+        return finished(state, _by_value(state, prepared))
     total = _sums(state, prepared)
     for argument in _held(state):
         parts = tuple(part for part in state.extremes if part.argument == argument)
@@ -150,18 +156,19 @@ def _held(state: AggregateState) -> tuple[Scalar | None, ...]:
     return tuple(dict.fromkeys(part.argument for part in state.extremes))
 
 
-def _in_one_pass(state: AggregateState, prepared: Relation) -> Relation:
-    """Sums and the extremes of one argument.
+def _by_value(state: AggregateState, prepared: Relation) -> Relation:
+    """Sums and extremes, where no row has values of more than one argument of these.
 
     The net count of a value is its sum of signs, so that nothing has to be consolidated before.
     """
-    value = Named(HELD, column(value_name(state, state.extremes[0])))
-    signed = _signed(state, projected(prepared, (*same(prepared.columns), value)))
+    held = {part: f"{HELD}{_held(state).index(part.argument) or ''}" for part in state.extremes}
+    values = {name: Named(name, column(value_name(state, part))) for part, name in held.items()}
+    signed = _signed(state, projected(prepared, (*same(prepared.columns), *values.values())))
     counted = projected(signed, (*same(signed.columns), Named(COUNT, column(SIGN))))
     parts = [(part, name) for part, name in state.names if not part.is_extreme]
     by_value = tuple(Named(name, _total(state, part)) for part, name in parts)
     by_group = tuple(Named(name, _added_up(state, part)) for part, name in parts)
-    return sums_and_extremes(state, counted, by_value, by_group, tuple(state.extremes))
+    return sums_and_extremes(state, counted, by_value, by_group, held)
 
 
 def sums_and_extremes(
@@ -169,12 +176,13 @@ def sums_and_extremes(
     prepared: Relation,
     by_value: tuple[Named, ...],
     by_group: tuple[Named, ...],
-    parts: tuple[Part, ...],
+    held: Mapping[Part, str],
 ) -> Relation:
     """Rows with a value that may be an extreme, and how many hold it: summed up by value, then by group."""
     number = Named(COUNT, function("sum", column(COUNT)))
-    each = Aggregate(prepared, same((*state.keys, HELD)), (*by_value, number))
-    extremes = (output for part in parts for output in _extremes(state, part, column(HELD)))
+    values = same(dict.fromkeys(held.values()))
+    each = Aggregate(prepared, (*same(state.keys), *values), (*by_value, number))
+    extremes = (out for part, name in held.items() for out in _extremes(state, part, column(name)))
     return Aggregate(each, same(state.keys), (*by_group, *extremes))
 
 

@@ -69,6 +69,11 @@ def met_name(relation: str) -> str:
     return f"{relation}__met"
 
 
+def lost_name(relation: str) -> str:
+    """The result that holds the keys of the groups which are computed anew."""
+    return f"{relation}__lost"
+
+
 def _looking(
     stratum: Stratum, summary: Relation, changed: frozenset[str], batch: Batch, only_from: tuple[str, ...]
 ) -> list[Step]:
@@ -76,7 +81,7 @@ def _looking(
     handed_on = summary_columns(state) if batch.offer.handed_on else ()
     changes = [column for column in handed_on if column not in state.keys]
     kept = Reference(met_name(name), (*state.keys, *changes, LOST))
-    lost = Reference(f"{name}__lost", state.keys or (_ANY,))
+    lost = Reference(lost_name(name), state.keys or (_ANY,))
     whole = most_change(stratum, changed, batch)
     next_to = (Named(beside(change), column(change)) for change in changes)
     layer = projected(
@@ -145,8 +150,12 @@ def _keys(state: AggregateState, lost: Relation) -> Relation:
 
 
 def _recomputed(stratum: Stratum, lost: Relation, batch: Batch) -> Relation:
-    """The state of lost groups from the new rows of the input: only those groups are read."""
-    state, source = _state(stratum), bound(_query(stratum), batch.stored.counted)
+    """The state of lost groups: from another view that derives this one, else from the new rows of the input.
+    Only those groups are read."""
+    state, derived = _state(stratum), batch.offer.anew
+    if derived is not None and derived.columns == state.columns and state.keys:
+        return restrict_by(derived, lost, tuple((column(key), key) for key in state.keys))
+    source = bound(_query(stratum), batch.stored.counted)
     if not state.keys:
         return joined(full_state(state, source), lost, JoinKind.SEMI, exp.true())
     pairs = tuple((key.expr, key.name) for key in state.aggregate.keys)

@@ -18,6 +18,7 @@ from viewkeeper.algebra.schema import Column
 from viewkeeper.algebra.walk import base_tables, rewrite
 from viewkeeper.delta.aggregate_state import AggregateState
 from viewkeeper.maintenance.id_diffs import IdView
+from viewkeeper.maintenance.lattice.derives import Edge
 from viewkeeper.maintenance.lattice.summary import GroupingSets, Summary
 from viewkeeper.maintenance.recursion.port import ITERATION_LIMIT
 from viewkeeper.maintenance.steps import Script, delta_name
@@ -98,16 +99,14 @@ class Stored:
 @dataclass(frozen=True)
 class Offer:
     """What a lattice offers a view: `summary`, its summary-delta from that of another view or from one pass
-    over the changes, or `anew`, its whole state from that of another view. `handed_on`: the summary-delta of
-    another view comes from this one's."""
+    over the changes, and `anew`, its whole state from that of another view, of which some groups may be all
+    that is asked for. `before` is the edge from a view whose rows, as they were, stand in for the fact table
+    where a dimension has changed. `handed_on`: the summary-delta of another view comes from this one's."""
 
     summary: Relation | None = None
     anew: Relation | None = None
+    before: tuple[Edge, Summary] | None = None
     handed_on: bool = False
-
-    @property
-    def is_taken(self) -> bool:
-        return self.summary is not None or self.anew is not None
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,8 @@ class Sizes:
 
     `groups` says how many groups there are by some columns, where a stored relation has one row for each.
     The changes of `keyed` relations are looked up in what is stored, before and after. `seen` are the rows of
-    relations that merge by a key, which may be stored in several layers each.
+    relations that merge by a key, which may be stored in several layers each. `expected` are sizes of
+    results that are known better than from their plans.
     """
 
     stored: Mapping[str, float]
@@ -79,6 +80,7 @@ class Sizes:
     keyed: frozenset[str] = frozenset()
     seen: Mapping[str, float] = field(default_factory=dict)
     results: dict[str, Size] = field(default_factory=dict)
+    expected: dict[str, Size] = field(default_factory=dict)
     largest: float = 0.0
 
     def __post_init__(self) -> None:

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from math import exp
 from typing import Any
 
 from viewkeeper.algebra.relations import Aggregate, Filter, Project, Relation
 from viewkeeper.algebra.walk import base_tables
+from viewkeeper.maintenance.aggregates import lost_name
 from viewkeeper.maintenance.id_diffs.script import Apply
 from viewkeeper.maintenance.numbered_parts import part_of
 from viewkeeper.maintenance.steps import (
@@ -28,6 +30,7 @@ from viewkeeper.maintenance.steps import (
 )
 from viewkeeper.maintenance.strategy import Batch, View
 from viewkeeper.planning.cardinality import Handled, Size, Sizes, handled
+from viewkeeper.planning.lost_extremes import lost_groups
 
 ACTION = 0.15
 """Seconds that a Spark action takes when it does next to nothing."""
@@ -66,6 +69,11 @@ class Estimate:
         """The same work on a machine that takes `factor` times as long for it."""
         return replace(self, seconds=self.seconds * factor)
 
+    def in_part(self, chance: float) -> Estimate:
+        """What is expected of work that is done only with a chance."""
+        rows = round(self.rows_read * chance), round(self.rows_written * chance)
+        return Estimate(*rows, round(self.actions * chance), self.seconds * chance)
+
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
@@ -83,7 +91,12 @@ def estimate(script: Script, view: View, batch: Batch) -> Estimate:
     """The cost of a script for a batch; steps are met in order, and each adds its result's size."""
     sizes = sizes_of([batch])
     sizes.seen = batch.stored.groups
-    sizes.groups = dict(_groups(view, {**sizes.stored, **batch.stored.groups}))
+    stored = {**sizes.stored, **batch.stored.groups}
+    sizes.groups = dict(_groups(view, stored))
+    for stratum in view.strata:
+        groups = stored.get(stratum.name, 1.0)
+        lost = lost_groups(stratum, batch, groups, sizes.largest)
+        sizes.expected[lost_name(stratum.name)] = Size(lost, groups)
     return sum((_step(step, sizes) for step in script), NOTHING)
 
 
@@ -119,6 +132,8 @@ def _groups(view: View, stored: Mapping[str, float]) -> Iterator[tuple[frozenset
 def _step(step: Step, sizes: Sizes) -> Estimate:
     match step:
         case Compute():
+            if step.name in sizes.expected:
+                return _expected_groups(step, sizes)
             found = handled(step.plan, sizes)
             sizes.results[step.name] = found.size
             acts = step.held or (step.counted and part_of(step.plan) is None)
@@ -139,16 +154,27 @@ def _step(step: Step, sizes: Sizes) -> Estimate:
             return _diffs(step, sizes)
 
 
-def _recomputed_groups(step: AppendLayer, sizes: Sizes) -> Estimate:
-    """Groups that lost their extreme are read from the tables, if there are any.
+def _expected_groups(step: Compute, sizes: Sizes) -> Estimate:
+    """Which groups lost their extreme is looked up only where some did: then there is one at least."""
+    expected = sizes.expected[step.name]
+    sizes.results[step.name] = Size(max(1.0, expected.rows), expected.whole)
+    return _taken(Handled(expected, 0, 0, 0), expected.rows, 1).in_part(_chance(expected.rows))
 
-    A deleted row is its group's extreme with a chance of one in the rows that a group has. The rows of these
-    groups are found by a join and then grouped by value: measured to take as long as reading them twice.
+
+def _recomputed_groups(step: AppendLayer, sizes: Sizes) -> Estimate:
+    """Groups that lost their extreme are computed from all their rows, where there are any such groups.
+
+    Their rows are found by a join and then grouped by value: measured to take as long as reading them twice.
     """
     found = handled(step.plan, sizes)
-    chance = min(1.0, sum(sizes.changes.values()) * sizes.stored.get(step.relation, 1.0) / sizes.largest)
-    part = Handled(found.size, found.read * chance, 2 * found.cost * chance, found.operators)
-    return _taken(part, 0, 0)
+    expected = sizes.expected[lost_name(step.relation)]
+    part = Handled(found.size, found.read, 2 * found.cost, found.operators)
+    return _taken(part, 0, 1).in_part(_chance(expected.rows))
+
+
+def _chance(expected: float) -> float:
+    """The chance that something happens at all which is expected to happen so often."""
+    return 1 - exp(-expected)
 
 
 def _taken(found: Handled, written: float, actions: int) -> Estimate:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from threading import Event
 
 from viewkeeper.algebra.build import bound_columns
 from viewkeeper.algebra.relations import Reference, Relation, Scan
+from viewkeeper.catalog import ViewDefinition
 from viewkeeper.delta.summary_delta import summary_columns
 from viewkeeper.maintenance.aggregates import met_name, must_look
 from viewkeeper.maintenance.lattice.derives import Edge
@@ -15,7 +17,7 @@ from viewkeeper.maintenance.lattice.summary import Summary, edge_state, edge_sum
 from viewkeeper.maintenance.strategy import Offer
 from viewkeeper.refresh.task import Task
 from viewkeeper.spark.execute import Execution
-from viewkeeper.storage.relation import layers_between
+from viewkeeper.storage.relation import RelationState, layers_between
 
 
 @dataclass(frozen=True)
@@ -24,19 +26,54 @@ class Derivations:
 
     Summary-deltas come along `edges`, or from `passes` over the changes; `members` are the views that have
     one, and `done` those whose summary-delta is there: None where it is only expected. The rows of views
-    that are written anew come along the edges of `anew`, between `summaries`.
+    that are written anew come along the edges of `anew`, between `summaries`. Along those of `rows` a view
+    can take all its groups, or some, if it turns out to need them: only then is the parent waited for. Along
+    those of `moved` a dimension has changed, and the parent's rows in `before` stand in for the facts.
     """
 
     edges: Mapping[str, Edge] = field(default_factory=dict)
     members: Mapping[str, Task] = field(default_factory=dict)
     passes: Mapping[str, OnePass] = field(default_factory=dict)
     anew: Mapping[str, Edge] = field(default_factory=dict)
+    rows: Mapping[str, Edge] = field(default_factory=dict)
+    moved: Mapping[str, Edge] = field(default_factory=dict)
+    before: Mapping[str, RelationState] = field(default_factory=dict)
     summaries: Mapping[str, Summary] = field(default_factory=dict)
     done: dict[str, Execution | None] = field(default_factory=dict)
+    finished: Mapping[str, Event] = field(default_factory=dict)
 
     def parent(self, name: str) -> str | None:
+        """The view that must be done before a view is planned."""
         edge = self.anew.get(name) or self.edges.get(name)
         return None if edge is None else edge.parent.name
+
+    def whole(self, name: str) -> str | None:
+        """The view of which a view's rows are a summary."""
+        edge = self.anew.get(name) or self.rows.get(name)
+        return None if edge is None else edge.parent.name
+
+    def in_order(self, views: Sequence[ViewDefinition]) -> list[ViewDefinition]:
+        """The views, each after the one whose rows it may ask for: who waits, waits for one that works."""
+
+        def above(view: ViewDefinition) -> int:
+            edge = self.rows.get(view.name)
+            return 0 if edge is None else 1 + depth.get(edge.parent.name, 0)
+
+        depth: dict[str, int] = {}
+        for _ in self.rows:
+            depth = {view.name: above(view) for view in views}
+        return sorted(views, key=lambda view: depth.get(view.name, 0))
+
+    def rows_before(self, name: str) -> dict[str, RelationState]:
+        """The rows of another view that stand in for the facts of a view."""
+        edge = self.moved.get(name)
+        return {} if edge is None else {edge.parent.name: self.before[edge.parent.name]}
+
+    def await_rows(self, name: str, table: str) -> None:
+        """Waits for the new rows of a view that another one reads, where they are being made."""
+        edge = self.rows.get(name)
+        if edge is not None and edge.parent.name == table and table in self.finished:
+            self.finished[table].wait()
 
     def along(self, name: str) -> Edge | None:
         """The edge into a view whose parent's summary-delta is there."""
@@ -45,10 +82,14 @@ class Derivations:
 
     def offer(self, name: str, counted: frozenset[str]) -> Offer:
         """What a view gets from a parent, or from a pass, and whether others get something from it."""
+        state = self._state(name, counted)
         if name in self.passes:
-            return Offer(self.passes[name].part(name))
+            return Offer(self.passes[name].part(name), state)
         handed_on = any(edge.parent.name == name for edge in self.edges.values())
-        return Offer(self._summary_delta(name, counted), self._state(name, counted), handed_on)
+        summary = self._summary_delta(name, counted)
+        moved = self.moved.get(name) if summary is None else None
+        before = None if moved is None else (moved, self.summaries[moved.parent.name])
+        return Offer(summary, state, before, handed_on)
 
     def _summary_delta(self, name: str, counted: frozenset[str]) -> Relation | None:
         """The summary-delta of a view as it follows from that of its parent."""
@@ -61,11 +102,17 @@ class Derivations:
 
     def _state(self, name: str, counted: frozenset[str]) -> Relation | None:
         """The whole state of a view as it follows from that of its parent."""
-        if name not in self.anew:
+        found = self.anew.get(name) or self.rows.get(name)
+        if found is None:
             return None
-        edge = stored_edge(self.anew[name], counted)
+        edge = stored_edge(found, counted)
         parent, child = self.summaries[edge.parent.name], self.summaries[name]
         return edge_state(edge, parent, child, Scan(edge.parent.name, bound_columns(parent.state.columns)))
+
+    def is_finished(self, name: str) -> None:
+        """Tells those who wait for the rows of a view that they are there, or never will be."""
+        if name in self.finished:
+            self.finished[name].set()
 
     def supply(self, name: str, execution: Execution) -> None:
         """Gives a view's script the summary-delta of its parent."""

@@ -20,8 +20,9 @@ def _with_offer(state: RefreshState, task: Task) -> Batch:
     all of this one."""
     batch, derivations = task.batch, state.derivations
     offer, stored = derivations.offer(task.name, batch.stored.counted), batch.stored
-    parent = derivations.parent(task.name) if offer.anew is not None else None
+    rows = {name: known.stored_rows for name, known in derivations.rows_before(task.name).items()}
+    parent = derivations.whole(task.name)
     if parent is not None:
-        rows = state.draft.relations[parent].stored_rows
-        stored = replace(stored, sizes={**stored.sizes, parent: rows})
+        rows[parent] = state.draft.relations[parent].stored_rows
+    stored = replace(stored, sizes={**stored.sizes, **rows})
     return replace(batch, offer=offer, stored=stored)

@@ -80,7 +80,7 @@ def _planned(state: RefreshState, name: str) -> RefreshState:
 
     turn = next(filter(has_it, by_settings(state.views)))
     known = lattice(state.of(turn))
-    expected = replace(known.derivations, done=dict.fromkeys(known.derivations.members))
+    expected = replace(known.derivations, done=dict.fromkeys(known.derivations.members), finished={})
     known = replace(known, derivations=expected)
     return through(PLANNED, known.of(next(filter(has_it, families(turn, known.derivations.parent).values()))))
 

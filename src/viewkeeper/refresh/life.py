@@ -230,8 +230,11 @@ def _computed(state: RefreshState, started: Callable[[str], None]) -> Iterable[T
 
     def one(family: RefreshState, view: ViewDefinition) -> Task:
         started(view.name)
-        return run(family.of((view,))).tasks[view.name]
+        try:
+            return run(family.of((view,))).tasks[view.name]
+        finally:
+            known.derivations.is_finished(view.name)
 
     with state.work.engine.keeping():
-        by_needs = families(known.views, known.derivations.parent)
+        by_needs = families(known.derivations.in_order(known.views), known.derivations.parent)
         return side_by_side(by_needs, lambda views: through(PLANNED, known.of(views)), one)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from viewkeeper.algebra.expressions import Scalar
 from viewkeeper.maintenance.aggregates import must_look
 from viewkeeper.maintenance.lattice.one_pass import OnePass, one_pass
 from viewkeeper.refresh.task import Task
@@ -20,26 +21,49 @@ FETCHED = 500_000
 def planned_passes(members: Iterable[Task]) -> dict[str, OnePass]:
     """The pass that each view gets its summary-delta from; views that are alone in theirs need none."""
     found: dict[str, OnePass] = {}
-    for together in _together([member for member in members if may_pass(member)]):
+    for alike in _together([member for member in members if may_pass(member)]):
+        together = _by_one_value(alike)
         for views in _few_enough(together):
             if len(views) > 1:
-                one = one_pass(f"__pass__{len(found) + 1}", [member.summary for member in views])
+                one = _pass_of(f"__pass__{len(found) + 1}", views)
                 found |= {member.name: one for member in views}
     return found
 
 
+def _by_one_value(views: Sequence[Task]) -> Sequence[Task]:
+    """All views where nothing is summed up by value, else those with extremes of one argument at most."""
+    if all(_has_constant_extremes(view) for view in views):
+        return views
+    return [view for view in views if len(_arguments(view)) < 2]
+
+
+def _arguments(member: Task) -> set[Scalar | None]:
+    return {part.argument for part in member.summary.state.extremes}
+
+
+def _pass_of(name: str, views: Sequence[Task]) -> OnePass:
+    constant = all(_has_constant_extremes(view) for view in views)
+    looking = [view.name for view in views if _must_look(view)]
+    return one_pass(name, [view.summary for view in views], constant, looking)
+
+
 def may_pass(member: Task) -> bool:
-    """Whether only the fact table of a view has changed, the driver can write what is stored of it, and what
-    it keeps extremes of has one value: they need no second aggregation, for which all others would wait."""
-    cube, view, batch = member.summary.cube, member.view, member.batch
+    """Whether only the fact table of a view has changed, the driver can write what is stored of it, and its
+    extremes are of one argument: for more its rows would be summed up by value more than once."""
+    cube, batch = member.summary.cube, member.batch
     of_facts = batch.changed == {cube.fact.name} and all(d.table != cube.fact.name for d in cube.dimensions)
     # Without keys there is a group even where no change counts in it, and a pass has no row for that.
-    looks = not cube.all_keys and must_look(view.top, batch, batch.changed)
-    plain = has_plain_types(batch.stored.columns.get(view.name, ()))
-    return of_facts and plain and not looks and _has_no_other_extreme(member)
+    looks = not cube.all_keys and _must_look(member)
+    plain = has_plain_types(batch.stored.columns.get(member.name, ()))
+    by_one_value = len(_arguments(member)) < 2 or _has_constant_extremes(member)
+    return of_facts and plain and not looks and by_one_value
 
 
-def _has_no_other_extreme(member: Task) -> bool:
+def _must_look(member: Task) -> bool:
+    return must_look(member.view.top, member.batch, member.batch.changed)
+
+
+def _has_constant_extremes(member: Task) -> bool:
     """Whether all rows hold what is an extreme of some: they are insertions, and have one value of it."""
     summary, change = member.summary, member.batch.changes[member.summary.cube.fact.name]
     one_value = change.only_inserts and summary.extremes_of <= change.constants

@@ -53,8 +53,13 @@ def execution_of(state: RefreshState, task: Task, way: Alternative) -> Execution
     def told(line: str) -> None:
         work.progress("iterate", f"{task.name}: {line}", 0, 0)
 
-    old, expected = {**task.old, **own}, way.model.rows_written
-    return Execution(work.engine, draft, old, progress=told, expected=expected)
+    old = {**task.old, **own, **state.derivations.rows_before(task.name)}
+    expected = way.model.rows_written
+
+    def ready(table: str) -> None:
+        state.derivations.await_rows(task.name, table)
+
+    return Execution(work.engine, draft, old, progress=told, expected=expected, ready=ready)
 
 
 def _at_the_drafts_position(state: RefreshState, task: Task) -> None:
@@ -94,7 +99,7 @@ def _report(state: RefreshState, task: Task, choice: Choice, execution: Executio
             "steps_skipped": execution.skipped,
             "recomputed": execution.recomputed,
             "rows_dropped": task.rows_dropped,
-            "parent": state.derivations.parent(name) if batch.offer.is_taken else None,
+            "parent": _parent(state, task, choice),
             "shares": state.shared.work.sharers(name),
             "fresh": [] if is_anew else [str(keys) for keys in batch.fresh],
             "reads": execution.reads,
@@ -111,6 +116,16 @@ def _done(task: Task, choice: Choice, execution: Execution) -> dict[str, str]:
     """What was done for each stored relation of the view."""
     done = of_script(task.view, choice.taken.script)
     return done | dict.fromkeys(execution.recomputed, RECOMPUTE.name)
+
+
+def _parent(state: RefreshState, task: Task, choice: Choice) -> str | None:
+    """The view from which this one was computed: from its rows, or from its summary-delta."""
+    if choice.strategy is RECOMPUTE:
+        return state.derivations.whole(task.name)
+    offer = task.batch.offer
+    if offer.before is not None:
+        return offer.before[0].parent.name
+    return state.derivations.parent(task.name) if offer.summary is not None else None
 
 
 def _reason(choice: Choice, execution: Execution) -> Reason:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from viewkeeper.algebra.relations import Form, Scan, State
@@ -13,10 +13,14 @@ from viewkeeper.storage.draft import Draft
 from viewkeeper.storage.relation import Layer, RelationState
 
 
+def _at_once(table: str) -> None:
+    """Rows that nobody has to wait for."""
+
+
 @dataclass
 class Pinned:
     """The stored relations that a script reads: as they are, and, in `old`, as they were at the last refresh
-    of its view."""
+    of its view. `ready` returns when the new rows of a relation are there."""
 
     engine: Engine
     draft: Draft
@@ -24,6 +28,7 @@ class Pinned:
     rows_read: int = 0
     reads: dict[str, int] = field(default_factory=dict)
     sources: dict[Read, Source] = field(default_factory=dict)
+    ready: Callable[[str], None] = _at_once
 
     def source(self, scan: Scan, columns: frozenset[str] | None = None) -> Source:
         """The stored relation behind a scan, in the form that the scan asks for; `columns` are those that
@@ -40,6 +45,8 @@ class Pinned:
         self.reads[name] = self.reads.get(name, 0) + rows
 
     def _open(self, read: Read) -> Source:
+        if read.at is State.NEW:
+            self.ready(read.table)
         if self.engine.is_netting:
             return self._open_net(read)
         reader, state = Reader(self.engine), self._state(read)
@@ -89,7 +96,7 @@ class Pinned:
         """The rows of the files behind a scan, without opening them."""
         return self._state(scan).stored_rows
 
-    def _forget(self, relation: str) -> None:
+    def forget(self, relation: str) -> None:
         """A relation that was written to must be opened anew."""
         for read in [read for read in self.sources if read.table == relation]:
             del self.sources[read]

@@ -237,3 +237,8 @@ def diff_schema(state: RelationState, diff: IdDiff) -> tuple[Column, ...]:
     """The columns that a layer of this schema stores."""
     names = {*diff.key, *diff.sets}
     return (*(c for c in state.columns if c.name in names), Column(SEQUENCE, "bigint"))
+
+
+def is_same(one: RelationState, other: RelationState) -> bool:
+    """Whether two states of a relation hold the same rows, as far as is known."""
+    return (one.folder, one.newest) == (other.folder, other.newest)

@@ -10,7 +10,7 @@ so that the fact table is not read where the parent is stored: v1 stands in for 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from sqlglot import exp
 
@@ -48,7 +48,7 @@ def edge_delta(
     for number, join in enumerate(edge.joins):
         if join.dimension.table in changes.changed:
             assert parent_old is not None, f"{join.dimension.table} changed: the parent's old state is needed"
-            terms.append(_dimension_term(edge, number, parent_old, changes))
+            terms.append(_signed_term(edge, number, parent_old, changes))
     columns = (*delta_columns(edge.parent, changes.may_delete), *sorted(edge.dimension_columns))
     rows = union_all((restricted_to(term, columns) for term in terms), columns)
     return aggregated(edge.child, _prepared(edge, rows, changes.may_delete), changes.may_delete)
@@ -80,16 +80,22 @@ def with_dimensions(edge: Edge, rows: Relation, at: State) -> Relation:
     return rows
 
 
-def _dimension_term(edge: Edge, number: int, parent_old: Relation, changes: BatchFacts) -> Relation:
-    """v1_old ⋈ d_old … ⋈ Δd_number ⋈ … d_new, each row's state columns times the sign of the change."""
+def dimension_term(edge: Edge, number: int, parent_old: Relation, changed: Collection[str]) -> Relation:
+    """v1_old ⋈ d_old … ⋈ Δd_number ⋈ … d_new; its count is that of the change."""
     rows = parent_old
     for position, join in enumerate(edge.joins):
         if position == number:
             rows = joined(rows, _dimension_delta(edge, join), JoinKind.INNER, _on(join))
         else:
-            changed = join.dimension.table in changes.changed
-            at = State.OLD if position < number and changed else State.NEW
+            is_before = position < number and join.dimension.table in changed
+            at = State.OLD if is_before else State.NEW
             rows = joined(rows, _dimension(edge, join, at), JoinKind.INNER, _on(join))
+    return rows
+
+
+def _signed_term(edge: Edge, number: int, parent_old: Relation, changes: Batch) -> Relation:
+    """The term with each row's state columns times the sign of the change."""
+    rows = dimension_term(edge, number, parent_old, changes.changed)
     outputs = [*same(edge.parent.key_names), *_signed(edge.parent, changes.may_delete)]
     return projected(rows, (*outputs, *same(sorted(edge.dimension_columns))))
 

@@ -7,14 +7,14 @@ A row counts in a view where it meets the view's joins and conditions; one witho
 views that do not ask for it. What a view does not group by, or add up, is NULL in its rows, and the number
 of the view stands beside them: a NULL that it does group by is not taken for one of these.
 
-Views with extremes can take part where the changes are insertions that have one value of what the extremes
-are of, as the sales of a new day have one date. Else changes would have to be summed up by value first, those
-of all views with them.
+Where a view keeps extremes of one argument, rows are summed up by its values first, and then by group; in the
+rows of other views it is NULL. Insertions that have one value of what the extremes are of, as the sales of a
+new day have one date, are summed up at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,7 +42,12 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.delta.aggregate_state import AggregateState, aggregate_state
 from viewkeeper.delta.parts import ROWS, Part, when
-from viewkeeper.delta.summary_delta import rows_summed_up
+from viewkeeper.delta.summary_delta import (
+    lost,
+    rows_summed_by_value,
+    rows_summed_up,
+    summary_columns,
+)
 from viewkeeper.maintenance.lattice.cube_view import CubeView, Dimension, fact_scan, used_columns
 from viewkeeper.maintenance.lattice.summary import Summary
 from viewkeeper.maintenance.numbered_parts import PART
@@ -65,8 +70,14 @@ class OnePass:
         return part_of_result(Reference(self.name, self.plan.columns), number, self.columns[view])
 
 
-def one_pass(name: str, summaries: Sequence[Summary]) -> OnePass:
-    """The summary-deltas of views over one fact table, which alone has changed."""
+def one_pass(
+    name: str, summaries: Sequence[Summary], constant: bool = False, looking: Collection[str] = ()
+) -> OnePass:
+    """The summary-deltas of views over one fact table, which alone has changed.
+
+    `constant`: all rows are insertions of one value of what extremes are of. The views in `looking` ask for
+    what extremes have lost too.
+    """
     cubes = [summary.cube for summary in summaries]
     keys = _users((key.expr for key in cube.all_keys) for cube in cubes)
     pieces = _users(summary.meaning.values() for summary in summaries)
@@ -77,8 +88,13 @@ def one_pass(name: str, summaries: Sequence[Summary]) -> OnePass:
     calls = (Named(f"__call{number}", part.call) for number, part in enumerate(parts.values()))
     state = aggregate_state(Aggregate(rows, (Named(PART, column(PART)), *grouped), tuple(calls)))
     assert state is not None, "pieces of state have state"
-    columns = {one.cube.name: tuple(_columns(one, names, parts, state)) for one in summaries}
-    return OnePass(name, rows_summed_up(state, rows), columns)
+    columns = {
+        one.cube.name: tuple(_columns(one, names, parts, state, one.cube.name in looking))
+        for one in summaries
+    }
+    by_value = bool(state.extremes) and not constant
+    plan = rows_summed_by_value(state, rows) if by_value else rows_summed_up(state, rows)
+    return OnePass(name, plan, columns)
 
 
 def _users(of_views: Iterable[Iterable[Scalar | StateColumn]]) -> dict[Any, list[int]]:
@@ -131,15 +147,19 @@ def _only_for(expr: Scalar, users: Sequence[int], cubes: Sequence[CubeView]) -> 
 
 def _part(piece: StateColumn, users: Sequence[int], cubes: Sequence[CubeView]) -> Part:
     """A piece of state over the rows of all views. A column does no harm in the rows of views that do not ask
-    for it; an expression may fail there."""
+    for it; an expression may fail there, and by the values of an extreme rows are grouped."""
     if piece.argument is None:
         return ROWS
-    is_column = isinstance(piece.argument, exp.Column)
-    return Part(piece.kind, piece.argument if is_column else _only_for(piece.argument, users, cubes))
+    is_harmless = isinstance(piece.argument, exp.Column) and not piece.is_extreme
+    return Part(piece.kind, piece.argument if is_harmless else _only_for(piece.argument, users, cubes))
 
 
 def _columns(
-    one: Summary, keys: Mapping[Scalar, str], parts: Mapping[StateColumn, Part], state: AggregateState
+    one: Summary,
+    keys: Mapping[Scalar, str],
+    parts: Mapping[StateColumn, Part],
+    state: AggregateState,
+    is_looking: bool,
 ) -> Iterator[Named]:
     """The columns of a view's summary-delta over those of the pass, in order."""
     found = {mine: keys[key.expr] for mine, key in zip(one.state.keys, one.cube.all_keys, strict=True)}
@@ -148,4 +168,7 @@ def _columns(
         found[name] = state.name(theirs)
         if part.is_extreme:
             found[one.state.at(part)] = state.at(theirs)
-    return (Named(name, column(found[name])) for name in one.state.columns)
+            for mine in (name, one.state.at(part)):
+                found[lost(mine)] = lost(found[mine])
+    names = summary_columns(one.state) if is_looking else one.state.columns
+    return (Named(name, column(found[name])) for name in names)

@@ -98,7 +98,7 @@ class GroupingSets:
 def edge_summary_delta(edge: Edge, parent: Summary, child: Summary, delta: Relation) -> Relation:
     """The child's summary-delta, as `delta/summary_delta.py` has it, from the parent's as it was stored."""
     rows = with_dimensions(edge, parent.as_pieces(delta), State.NEW)
-    return _summed_up(edge, child, filtered(rows, conjunction(edge.where)))
+    return summed_up(edge, child, filtered(rows, conjunction(edge.where)))
 
 
 def is_exact(edge: Edge) -> bool:
@@ -146,7 +146,8 @@ def edge_state(edge: Edge, parent: Summary, child: Summary, stored: Relation) ->
     return projected(everything, (Named(name, value(name)) for name in state.columns))
 
 
-def _summed_up(edge: Edge, child: Summary, rows: Relation) -> Relation:
+def summed_up(edge: Edge, child: Summary, rows: Relation) -> Relation:
+    """The child's summary-delta from pieces of the parent's state that came or went."""
     state = child.state
     keys = tuple(Named(name, key.expr) for name, key in zip(state.keys, edge.keys, strict=True))
     sources = {source.state: source for source in edge.sources}
@@ -157,7 +158,7 @@ def _summed_up(edge: Edge, child: Summary, rows: Relation) -> Relation:
     if [len(sides) for sides in held.values()] == [1]:
         [(part, [(value, number)])] = held.items()
         prepared = projected(rows, (*keys, *values, Named(HELD, value), Named(COUNT, number)))
-        return finished(state, sums_and_extremes(state, prepared, totals, totals, (part,)))
+        return finished(state, sums_and_extremes(state, prepared, totals, totals, {part: HELD}))
     total: Relation = Aggregate(projected(rows, (*keys, *values)), same(state.keys), totals)
     for part, sides in held.items():
         value_of = value_name(state, part)

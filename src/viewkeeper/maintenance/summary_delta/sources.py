@@ -12,13 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from viewkeeper.algebra.build import bound_columns
 from viewkeeper.algebra.counts import plain
-from viewkeeper.algebra.relations import Aggregate, Reference, Relation
+from viewkeeper.algebra.relations import Aggregate, Reference, Relation, Scan, State
 from viewkeeper.delta.aggregate_state import aggregate_state
 from viewkeeper.delta.summary_delta import summary_columns, summary_delta
 from viewkeeper.maintenance.lattice.build import lattice
 from viewkeeper.maintenance.lattice.cube_view import CubeView, source
 from viewkeeper.maintenance.lattice.derives import Edge, derives
+from viewkeeper.maintenance.lattice.moved import moved_summary_delta
 from viewkeeper.maintenance.lattice.summary import (
     GroupingSets,
     Summary,
@@ -70,6 +72,8 @@ def summary_deltas(view: View, batch: Batch) -> SummaryDeltas:
             return along_lattice(view.summary, batch)
         case Summary() if batch.offer.summary is not None:
             return SummaryDeltas({view.top.name: batch.offer.summary})
+        case Summary() if batch.offer.before is not None:
+            return _from_rows_before(view.top.name, view.summary, *batch.offer.before, batch)
         case Summary():
             return _preaggregated(view.top.name, view.summary, batch)
         case _:
@@ -80,6 +84,26 @@ def is_merged(view: View, batch: Batch) -> bool:
     """Whether a view can be maintained by its summary-delta alone."""
     is_summary = isinstance(view.summary, (Summary, GroupingSets))
     return is_summary and view.before is None and refusal(view, batch) is None
+
+
+def _from_rows_before(name: str, child: Summary, edge: Edge, parent: Summary, batch: Batch) -> SummaryDeltas:
+    """Changes of dimensions over the stored rows of another view, beside that view's own summary-delta."""
+    own = batch.changed & parent.cube.tables
+    first: Script = ()
+    delta: Relation | None = None
+    if own:
+        above, change = sd_name(parent.cube.name), _delta_of(parent, own, batch)
+        first = (Compute(above, change, f"summary-delta of {parent.cube.name}"),)
+        delta = Reference(above, change.columns)
+    stored = Scan(parent.cube.name, bound_columns(parent.state.columns), State.OLD)
+    edge = stored_edge(edge, batch.stored.counted)
+    summary = moved_summary_delta(edge, parent, child, delta, stored, batch.changed)
+    return SummaryDeltas({name: summary}, first=first)
+
+
+def _delta_of(summary: Summary, changed: frozenset[str], batch: Batch) -> Relation:
+    change = stratum_delta(summary.state.aggregate.child, changed, batch, frozenset())
+    return plain(summary_delta(summary.state, change))
 
 
 def first_aggregation(cube: CubeView, batch: Batch) -> Edge | None:
@@ -101,10 +125,11 @@ def _preaggregated(name: str, view: Summary, batch: Batch) -> SummaryDeltas:
     aggregate = Aggregate(source(first), first.keys, first.measures)
     state = aggregate_state(aggregate)
     assert state is not None, "the view's own aggregates have state"
-    change = stratum_delta(aggregate.child, batch.changed, batch, frozenset())
-    prepared = Compute(first.name, plain(summary_delta(state, change)), "prepare-changes, aggregated")
+    parent = Summary(first, state)
+    change = _delta_of(parent, batch.changed, batch)
+    prepared = Compute(first.name, change, "prepare-changes, aggregated")
     delta = Reference(first.name, summary_columns(state))
-    summary = edge_summary_delta(stored_edge(edge, batch.stored.counted), Summary(first, state), view, delta)
+    summary = edge_summary_delta(stored_edge(edge, batch.stored.counted), parent, view, delta)
     return SummaryDeltas({name: summary}, first=(prepared,))
 
 
