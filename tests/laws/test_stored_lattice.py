@@ -17,14 +17,16 @@ from tests.laws.stars import Database, change, dimensions, facts, schemas, view
 from tests.reference.stored_aggregate import groups_to_recompute, recomputed_state, refreshed
 from viewkeeper.algebra.build import renamed, restricted_to, union_all
 from viewkeeper.algebra.counts import plain
-from viewkeeper.algebra.expressions import null_safe_match
+from viewkeeper.algebra.expressions import column, null_safe_match
 from viewkeeper.algebra.relations import Aggregate, Join, JoinKind, Reference, Relation
 from viewkeeper.delta import delta, old
 from viewkeeper.delta.aggregate_state import aggregate_state
 from viewkeeper.delta.summary_delta import full_state, summary_columns, summary_delta
 from viewkeeper.maintenance.lattice.build import lattice
 from viewkeeper.maintenance.lattice.cube_view import CubeView, source
+from viewkeeper.maintenance.lattice.moved import moved_summary_delta, stands_in
 from viewkeeper.maintenance.lattice.summary import Summary, edge_state, edge_summary_delta
+from viewkeeper.rewrite.restrict import restrict_by
 
 RANDOM = st.randoms(use_true_random=False)
 
@@ -98,3 +100,45 @@ def test_every_edge_computes_the_stored_state_of_its_child(rng: Random) -> None:
         whole = stored(db, "whole", plain(full_state(parent.state, parent.state.aggregate.child)))
         wanted = db.rows(plain(full_state(child.state, child.state.aggregate.child)))
         assert db.rows(edge_state(edge, parent, child, whole)) == wanted
+
+
+@cases(80)
+@given(RANDOM)
+def test_stored_views_stand_in_for_the_facts_where_a_dimension_has_changed(rng: Random) -> None:
+    """Dimensions and facts change in one batch; extremes of extremes only where no fact was deleted."""
+    db, known = database(), schemas(rng)
+    views = [view(rng, known, f"v{i}", fine=i == 0) for i in range(3)]
+    before = {**dimensions(rng, known, None), "f": facts(rng, known, rng.randint(0, 8))}
+    step = change(rng, known, before)
+    db.load(before, step.after)
+    for edge in lattice(views).edges:
+        if not stands_in(edge, step.changed, step.insert_only):
+            continue
+        parent, child = summary(edge.parent), summary(edge.child)
+        above, own = (
+            stored(db, f"old_{n}", plain(full_state(one.state, old(one.state.aggregate.child, step.changed))))
+            for n, one in enumerate((parent, child))
+        )
+        sd = plain(summary_delta(parent.state, delta(parent.state.aggregate.child, step.changed)))
+        given = stored(db, "sd_above", sd) if step.changed & edge.parent.tables else None
+        moved = stored(db, "moved", moved_summary_delta(edge, parent, child, given, above, step.changed))
+        wanted = db.rows(plain(full_state(child.state, child.state.aggregate.child)))
+        assert db.rows(after(db, child, own, moved)) == wanted, edge
+
+
+@cases(30)
+@given(RANDOM)
+def test_groups_that_lost_an_extreme_are_found_in_a_parent(rng: Random) -> None:
+    db, known = database(), schemas(rng)
+    views = [view(rng, known, f"v{i}", fine=i == 0) for i in range(3)]
+    state = {**dimensions(rng, known, None), "f": facts(rng, known, rng.randint(0, 8))}
+    db.load(state, state)
+    for edge in lattice(views).edges:
+        parent, child = summary(edge.parent), summary(edge.child)
+        if child.state.keys:
+            whole = stored(db, "whole", plain(full_state(parent.state, parent.state.aggregate.child)))
+            everything = plain(full_state(child.state, child.state.aggregate.child))
+            groups = stored(db, "lost", restricted_to(everything, child.state.keys))
+            pairs = tuple((column(key), key) for key in child.state.keys)
+            found = plain(restrict_by(edge_state(edge, parent, child, whole), groups, pairs))
+            assert db.rows(found) == db.rows(everything)

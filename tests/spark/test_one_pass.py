@@ -172,7 +172,7 @@ def test_days_that_differ_between_transactions_are_not_one(shop: vk.Warehouse) -
 
 
 def test_extremes_of_one_argument_are_summed_up_by_value_in_the_pass(shop: vk.Warehouse) -> None:
-    """Extremes come and go, values come and go within the batch, and a lost one is looked up in another view."""
+    """Values come and go within a batch too, and a lost extreme is looked up in another view."""
     shop.create_view("days", "SELECT store, MIN(day) AS first, MAX(day) AS last FROM pos GROUP BY ALL")
     shop.create_view("dearest", "SELECT item, MAX(price) AS dearest, SUM(qty) AS q FROM pos GROUP BY ALL")
     with_views(shop, "by_store", "by_city")

@@ -8,7 +8,7 @@ from threading import Event
 
 from viewkeeper.algebra.build import bound_columns
 from viewkeeper.algebra.relations import Reference, Relation, Scan
-from viewkeeper.catalog import ViewDefinition
+from viewkeeper.catalog.catalog import ViewDefinition
 from viewkeeper.delta.summary_delta import summary_columns
 from viewkeeper.maintenance.aggregates import met_name, must_look
 from viewkeeper.maintenance.lattice.derives import Edge

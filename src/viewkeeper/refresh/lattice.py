@@ -25,6 +25,8 @@ from viewkeeper.maintenance.lattice.parents import Statistics, choose_for_deltas
 from viewkeeper.maintenance.lattice.summary import Summary, is_exact
 from viewkeeper.maintenance.summary_delta.prepare import BatchFacts as Changes
 from viewkeeper.maintenance.summary_delta.sources import is_merged
+from viewkeeper.planning.cardinality import GROUPING, READ
+from viewkeeper.planning.cost import ACTION, ROW
 from viewkeeper.refresh.derivations import Derivations
 from viewkeeper.refresh.passes import planned_passes
 from viewkeeper.refresh.state import RefreshState
@@ -36,9 +38,16 @@ from viewkeeper.storage.relation import is_same
 DELTA_SIZE = "summary_delta"
 """In the report on a view: how many rows its summary-delta had, for how many changes."""
 
-WAITING = 500_000
-"""Rows that a view must save to wait for its parent's summary-delta: for fewer, working side by side was
-measured to be faster, or as fast (docs/decisions/0039)."""
+
+def worth_waiting() -> int:
+    """Rows that take as long to read and to group as one Spark action, for which a view waits when it takes
+    its summary-delta from a parent."""
+    return round(ACTION / (ROW * (READ + GROUPING)))
+
+
+WAITING = worth_waiting()
+"""Rows that a view must save to wait for its parent's summary-delta: for fewer, working side by side is
+faster, or as fast (docs/decisions/0039)."""
 
 
 def lattice(state: RefreshState) -> RefreshState:
