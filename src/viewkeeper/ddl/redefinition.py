@@ -94,6 +94,13 @@ def redefine(work: Workspace, draft: Draft, known: ViewDefinition, changed: View
         draft.relations.update(rows)
         draft.put_view(replace(new, position=known.position, published=known.published))
         draft.redefined[known.name] = known
+    elif _is_of_form(draft.relations[known.name], rows[known.name]):
+        draft.put(known.name, rows[known.name])  # what it is filled with is compared with them
+
+
+def _is_of_form(one: RelationState, other: RelationState) -> bool:
+    """Whether rows of the one can be held against rows of the other."""
+    return (one.columns, one.merge, one.key) == (other.columns, other.merge, other.key)
 
 
 def _same_meaning(one: ViewDefinition, other: ViewDefinition) -> bool:

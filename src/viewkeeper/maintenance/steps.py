@@ -6,7 +6,7 @@ result gives it a name, and later plans mention it by `Reference`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from viewkeeper.algebra.relations import Fixpoint, Relation
@@ -60,13 +60,17 @@ class AppendLayer:
 
 @dataclass(frozen=True)
 class ReplaceMain:
-    """Writes a relation anew from a plan, or from the user's own SQL where there is no plan."""
+    """Writes a relation anew from a plan, or from the user's own SQL where there is no plan.
+
+    `compared`: others read it, so that what is different from before is logged.
+    """
 
     relation: str
     plan: Relation | None
     sql: str
     note: str = ""
     only_from: tuple[str, ...] = ()
+    compared: bool = False
 
 
 @dataclass(frozen=True)
@@ -74,13 +78,14 @@ class EvaluateFixpoint:
     """Writes the relations of a recursion anew: rounds, until one derives nothing new.
 
     `relations` pairs each definition with the relation that stores it; `counted` names the inputs
-    whose stored rows carry counts.
+    whose stored rows carry counts, `compared` the relations that others read.
     """
 
     fixpoint: Fixpoint
     relations: tuple[tuple[str, str], ...]
     limit: int
     counted: frozenset[str] = frozenset()
+    compared: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -149,6 +154,21 @@ def flag(result: str, column: str) -> str:
 def diffs_present(step: ApplyDiffs, empty: frozenset[str]) -> frozenset[str]:
     """The base-table diffs that have rows, when some flags turned out to mark none."""
     return step.known | {diff for diff, log, mark in step.flags if flag(log, mark) not in empty}
+
+
+def told_to_readers(script: Script, relation: str) -> Script:
+    """The script, which logs what is different where it writes a relation anew that others read."""
+
+    def told(step: Step) -> Step:
+        match step:
+            case ReplaceMain() if step.relation == relation:
+                return replace(step, compared=True)
+            case EvaluateFixpoint():
+                return replace(step, compared=frozenset({relation}))
+            case _:
+                return step
+
+    return tuple(told(step) for step in script)
 
 
 def is_needed(step: Step, empty: frozenset[str]) -> bool:

@@ -114,7 +114,7 @@ class Batch:
     """What a strategy is told of a refresh; each part is what one stage of the refresh found out.
 
     `fresh` are keys all of whose changed values are new or gone. `may_recompute`: where much of a view goes,
-    computing that part anew is allowed.
+    computing that part anew is allowed. `is_read`: other views go through the changes of this one.
     """
 
     changes: Mapping[str, TableChange]
@@ -122,6 +122,7 @@ class Batch:
     offer: Offer = Offer()
     fresh: tuple[FreshKeys, ...] = ()
     may_recompute: bool = True
+    is_read: bool = False
 
     @property
     def changed(self) -> frozenset[str]:

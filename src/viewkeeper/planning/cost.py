@@ -29,7 +29,7 @@ from viewkeeper.maintenance.steps import (
     Step,
 )
 from viewkeeper.maintenance.strategy import Batch, View
-from viewkeeper.planning.cardinality import Handled, Size, Sizes, handled
+from viewkeeper.planning.cardinality import GROUPING, READ, Handled, Size, Sizes, handled
 from viewkeeper.planning.lost_extremes import lost_groups
 
 ACTION = 0.15
@@ -147,11 +147,18 @@ def _step(step: Step, sizes: Sizes) -> Estimate:
             return _taken(found, found.size.rows, int(part_of(step.plan) is None))
         case ReplaceMain():
             found = _everything(sizes) if step.plan is None else handled(step.plan, sizes)
-            return _taken(found, sizes.stored.get(step.relation) or found.size.rows, 1)
+            written = sizes.stored.get(step.relation) or found.size.rows
+            compared = _compared(written) if step.compared else NOTHING
+            return _taken(found, written, 1) + compared
         case EvaluateFixpoint() | MaintainFixpoint():
             return _recursion(step, sizes)
         case ApplyDiffs():
             return _diffs(step, sizes)
+
+
+def _compared(rows: float) -> Estimate:
+    """Two states of a relation, read and held against each other; most of their rows are the same."""
+    return _taken(Handled(Size(0, 0), 2 * rows, 2 * rows * (READ + GROUPING), 0), 0, 1)
 
 
 def _expected_groups(step: Compute, sizes: Sizes) -> Estimate:

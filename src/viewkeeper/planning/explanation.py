@@ -238,7 +238,8 @@ def _explained(step: Step, lower: Lower) -> list[ExplainedStep]:
             verb = "Replace groups of" if step.replaces else "Append to"
             return _sql_steps(f"{verb} {step.relation} ({step.note})", step.plan, lower)
         case ReplaceMain():
-            title = f"Write {step.relation} anew ({step.note})"
+            told = ", and log what is different" if step.compared else ""
+            title = f"Write {step.relation} anew ({step.note}){told}"
             return (
                 [ExplainedStep(title, step.sql)] if step.plan is None else _sql_steps(title, step.plan, lower)
             )

@@ -11,7 +11,7 @@ from viewkeeper.maintenance.id_diffs.strategy import TUPLE_DIFFS, IdDiffs
 from viewkeeper.maintenance.incremental import Incremental
 from viewkeeper.maintenance.names import of_view
 from viewkeeper.maintenance.recompute import Recompute
-from viewkeeper.maintenance.steps import Script
+from viewkeeper.maintenance.steps import Script, told_to_readers
 from viewkeeper.maintenance.strategy import Batch, Strategy, View
 from viewkeeper.planning.calibration import Calibration
 from viewkeeper.planning.cost import Estimate, estimate
@@ -95,6 +95,8 @@ def _alternatives(
     found = []
     for strategy in strategies:
         script = strategy.plan(view, batch)
+        if batch.is_read:
+            script = told_to_readers(script, view.name)
         model = estimate(script, view, batch)
         found.append(Alternative(strategy, script, model, known.corrected(strategy.name, model)))
     return tuple(found)

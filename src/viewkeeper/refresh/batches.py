@@ -37,7 +37,8 @@ def _task(state: RefreshState, definition: ViewDefinition) -> Task:
     tables = tuple(dict.fromkeys((*filled.tables, *definition.tables)))
     stored = stored_of(draft, replace(definition, tables=tables), old)
     changes = _readable(state.work, draft, old, changes_of(log, draft, filled) or {})
-    return Task(definition, view, old, told, Batch(changes, stored))
+    batch = Batch(changes, stored, is_read=is_read(draft, definition))
+    return Task(definition, view, old, told, batch)
 
 
 def _readable(
@@ -60,6 +61,14 @@ def _unreadable(work: Workspace, old: RelationState, new: RelationState) -> str:
         return str(error)
     changed = [file for layer in layers_between(old, new) for file in layer.files]
     return work.reader.why_gone(new, (*changed, *(before - after)))
+
+
+def is_read(draft: Draft, definition: ViewDefinition) -> bool:
+    """Whether other views go on from the rows of a view; not from those in another form, which are gone."""
+    before, now = (of.get(definition.name) for of in (draft.base.relations, draft.relations))
+    readers = (view for view in draft.catalog.views.values() if definition.name in view.tables)
+    is_kept = before is not None and now is not None and before.folder == now.folder
+    return is_kept and any(view.position is not None for view in readers)
 
 
 def last_details(base: Entry, log: WarehouseLog, name: str) -> Mapping[str, Any]:

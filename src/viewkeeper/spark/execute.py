@@ -34,6 +34,7 @@ from viewkeeper.maintenance.steps import (
 )
 from viewkeeper.planning.physical import Input, Physical
 from viewkeeper.planning.physical.plan import Leaf
+from viewkeeper.spark.anew import write_anew
 from viewkeeper.spark.arrow import has_plain_types
 from viewkeeper.spark.files import RESULTS
 from viewkeeper.spark.frames import Answer, columns_of, counted, slot
@@ -45,7 +46,6 @@ from viewkeeper.spark.read import Read, Reader, Source, for_users
 from viewkeeper.spark.recursion import run_evaluation, run_maintenance
 from viewkeeper.sql.render import state_name
 from viewkeeper.sql.splice import spliced, tables_read
-from viewkeeper.storage.delta_log import commit_main, main_files
 from viewkeeper.storage.relation import DataFile, Layer, RelationState
 
 
@@ -99,7 +99,7 @@ class Execution(Pinned):
                 if not self.layers(step.relation):
                     self.empty.add(delta_name(step.relation))
             case ReplaceMain():
-                self.write_main(step.relation, self.query_of(step.plan, step.sql))
+                write_anew(self, step.relation, self.query_of(step.plan, step.sql), step.compared)
             case EvaluateFixpoint():
                 run_evaluation(self, step)
             case MaintainFixpoint():
@@ -275,7 +275,7 @@ class Execution(Pinned):
         written = sum(file.rows for file in files)
         self.rows_written += written
         self.groups_recomputed += written if step.recomputed else 0
-        self._forget(step.relation)
+        self.forget(step.relation)
         return written
 
     def append_diff(self, relation: str, files: tuple[DataFile, ...], diff: IdDiff) -> None:
@@ -300,33 +300,10 @@ class Execution(Pinned):
         state = self.draft.relations[relation]
         self.draft.append(relation, files, last_copies=is_set)
         self.rows_written += sum(file.rows for file in files)
-        self._forget(relation)
+        self.forget(relation)
         self.frames[delta_name(relation)] = self.engine.files(state.folder, files, counted(state.columns))
         if not files:
             self.empty.add(delta_name(relation))
-
-    def write_main(self, relation: str, frame: DataFrame) -> None:
-        """Writes a relation anew."""
-        state = self.draft.relations[relation]
-        files = self.engine.write(cast_to(frame, state.columns), state.folder, self.expected)
-        removed = main_files(self.engine.folder.delta_address(state.folder), state.main_version)
-        version = commit_main(
-            self.engine.folder, state.folder, state.main_version, state.columns, files, removed
-        )
-        rows = sum(file.rows for file in files)
-        self.draft.put(
-            relation,
-            replace(
-                state,
-                main_version=version,
-                main_rows=rows,
-                overlay=(),
-                log=(),
-                complete_since=self.draft.version,
-            ),
-        )
-        self.rows_written += rows
-        self._forget(relation)
 
     def query_of(self, plan: Relation | None, sql: str) -> DataFrame:
         """A query at the new state: its plan where there is one, else the user's own text."""

@@ -164,7 +164,7 @@ class Reader:
             touched = Distinct(leaf("keys", new.merge.key))
             sides = matching(sides[0], touched), matching(sides[1], touched)
         plan = UnionAll((Negate(sides[0]), sides[1]))
-        return Source(self._compared(new, weighted(plan), frames), rows, Form.CHANGES)
+        return Source(self.compared(new, weighted(plan), frames), rows, Form.CHANGES)
 
     def source(self, rows: Answer, files: Iterable[DataFile]) -> Source:
         """Changes of a bag, wherever they are."""
@@ -190,7 +190,7 @@ class Reader:
             before.append(matching(leaf("earlier", names), mentioned))
         replacing = any(layer.replaces for layer in (*old.overlay, *layers))
         plan = merge.changes(before, later, spec, entry_columns(new.columns), replacing)
-        frame = self._compared(new, plan, {name: source.frame for name, source in sources.items()})
+        frame = self.compared(new, plan, {name: source.frame for name, source in sources.items()})
         return Source(frame, sum(source.rows for source in sources.values()), Form.CHANGES)
 
     def layer_rows(self, state: RelationState, layers: Iterable[Layer]) -> Source:
@@ -276,11 +276,11 @@ class Reader:
 
     def _merged(self, state: RelationState, plan: Relation, sources: Mapping[str, Source]) -> Source:
         """A plan over main and layers; where they have few rows, their result is one partition too."""
-        frame = self._compared(state, plan, {name: source.frame for name, source in sources.items()})
+        frame = self.compared(state, plan, {name: source.frame for name, source in sources.items()})
         rows = sum(source.rows for source in sources.values())
         return Source(self.engine.in_one_task(frame, rows), rows, merged=True)
 
-    def _compared(self, state: RelationState, plan: Relation, frames: Mapping[str, DataFrame]) -> DataFrame:
+    def compared(self, state: RelationState, plan: Relation, frames: Mapping[str, DataFrame]) -> DataFrame:
         """A plan that compares rows of a relation, which may have maps."""
         if not map_columns(state.columns):
             return self.engine.plan(plan, frames)
@@ -297,7 +297,7 @@ class Reader:
         diffs, frames, rows = self.diffs(state, overlay)
         wide = far_moved(state, overlay)
         plan = identified(leaf("main", state.names), diffs, entry_columns(state.columns), wide)
-        frame = self._compared(state, plan, {**frames, "main": main.frame})
+        frame = self.compared(state, plan, {**frames, "main": main.frame})
         return Source(frame, main.rows + rows)
 
     def _identified_changes(

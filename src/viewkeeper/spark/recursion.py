@@ -24,6 +24,7 @@ from viewkeeper.maintenance.recursion.seminaive import evaluate_fixpoint, unroll
 from viewkeeper.maintenance.recursion.stored_strata import stored_rows
 from viewkeeper.maintenance.steps import EvaluateFixpoint, MaintainFixpoint, delta_name
 from viewkeeper.maintenance.strategy import bound
+from viewkeeper.spark.anew import write_anew
 from viewkeeper.spark.evaluator import SparkEvaluator
 from viewkeeper.spark.frames import columns_of
 from viewkeeper.spark.read import Reader, Source
@@ -38,7 +39,8 @@ def run_evaluation(execution: Execution, step: EvaluateFixpoint) -> None:
     recursion = _Recursion(execution, step)
     rows = recursion.from_scratch()
     for name, relation in step.relations:
-        execution.write_main(relation, recursion.evaluator.frame(plain(rows[name])))
+        frame = recursion.evaluator.frame(plain(rows[name]))
+        write_anew(execution, relation, frame, relation in step.compared)
 
 
 def run_maintenance(execution: Execution, step: MaintainFixpoint) -> None:

@@ -73,6 +73,13 @@ class Draft:
         state = self.relations[name]
         self.relations[name] = replace(state, overlay=(*state.overlay, layer), log=(*state.log, layer))
 
+    def log_difference(self, name: str, before: RelationState, files: Iterable[DataFile]) -> None:
+        """Logs what a relation that was written anew has become: the log goes on from the state before."""
+        state = self.relations[name]
+        layer = Layer(self.version, tuple(files), replaces=state.merge is not None)
+        log = (*before.log, layer) if layer.rows else before.log
+        self.relations[name] = replace(state, log=log, complete_since=before.complete_since)
+
     def next_sequence(self, name: str) -> int:
         """The place of a relation's next layer in the order of its layers."""
         own = [layer for layer in self.relations[name].log if layer.commit == self.version]
