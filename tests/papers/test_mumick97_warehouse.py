@@ -7,8 +7,9 @@ from pyspark.sql import SparkSession
 
 import viewkeeper as vk
 from viewkeeper.demo import retail
-from viewkeeper.refresh import lattice
 from viewkeeper.spark import retail_rows as data
+
+pytestmark = pytest.mark.usefixtures("maintained")
 
 SALES, CHANGES = 50_000, 500
 """A twentieth of Table 3: a hundred sales for every change."""
@@ -26,9 +27,8 @@ def loaded(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> vk.
 
 
 @pytest.fixture
-def shop(loaded: vk.Warehouse, monkeypatch: pytest.MonkeyPatch) -> vk.Warehouse:
-    """The four views of Figure 1, fresh; edges of the lattice are taken where they pay."""
-    monkeypatch.setattr(lattice, "WAITING", lattice.worth_waiting())
+def shop(loaded: vk.Warehouse) -> vk.Warehouse:
+    """The four views of Figure 1, fresh."""
     loaded.refresh()
     return loaded
 

@@ -6,6 +6,8 @@ import pytest
 
 import viewkeeper as vk
 
+pytestmark = pytest.mark.usefixtures("maintained")
+
 
 @pytest.fixture
 def shop(warehouse: vk.Warehouse) -> vk.Warehouse:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from viewkeeper.algebra.expressions import Scalar, columns_of
 from viewkeeper.algebra.relations import Relation
 from viewkeeper.algebra.walk import scans
-from viewkeeper.delta.parts import Kind
+from viewkeeper.delta.parts import PartKind
 from viewkeeper.maintenance.strategy import Batch, Stratum
 
 
@@ -23,7 +23,9 @@ def lost_groups(stratum: Stratum, batch: Batch, groups: float, rows: float) -> f
         return 0.0
     share = min(1.0, deleted / max(1.0, rows))
     of_group = max(1.0, rows / max(1.0, groups))
-    threatened = [part.argument for part in stratum.state.parts if part.is_extreme or part.kind is Kind.PEAK]
+    threatened = [
+        part.argument for part in stratum.state.parts if part.is_extreme or part.kind is PartKind.PEAK
+    ]
     holders = [max(1.0, of_group / _values(stratum.query, argument, batch)) for argument in threatened]
     return min(groups, sum((groups * share**held for held in holders), start=0.0))
 

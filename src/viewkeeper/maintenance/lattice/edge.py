@@ -93,7 +93,7 @@ def dimension_term(edge: Edge, number: int, parent_old: Relation, changed: Colle
     return rows
 
 
-def _signed_term(edge: Edge, number: int, parent_old: Relation, changes: Batch) -> Relation:
+def _signed_term(edge: Edge, number: int, parent_old: Relation, changes: BatchFacts) -> Relation:
     """The term with each row's state columns times the sign of the change."""
     rows = dimension_term(edge, number, parent_old, changes.changed)
     outputs = [*same(edge.parent.key_names), *_signed(edge.parent, changes.may_delete)]
