@@ -97,7 +97,6 @@ def test_what_nobody_reads_is_not_compared(shop: vk.Warehouse) -> None:
     shop.create_view("alone", "SELECT item, price FROM sales", policy="full")
     shop.sql("UPDATE sales SET price = 5 WHERE id = 1")
     shop.refresh()
-    assert shop.sql("SELECT 1 AS x").count() == 1
     report = shop.history("alone")[-1].report
     assert report["rows_written"] == 500
     assert report["details"]["reads"].keys() == {"sales"}

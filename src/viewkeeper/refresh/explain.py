@@ -13,7 +13,7 @@ from viewkeeper.inspect.status import history
 from viewkeeper.maintenance.strategy import Batch
 from viewkeeper.maintenance.table_change import TableChange
 from viewkeeper.planning.explanation import Explanation, explanation, unbound
-from viewkeeper.refresh.batches import batches, last_details, stored_of
+from viewkeeper.refresh.batches import batches, is_read, last_details, stored_of
 from viewkeeper.refresh.choose import choose
 from viewkeeper.refresh.follow import follow
 from viewkeeper.refresh.lattice import lattice
@@ -94,7 +94,7 @@ def _if_all_changed(state: RefreshState, definition: ViewDefinition) -> RefreshS
         compiled(definition, draft.catalog),
         {},
         last_details(draft.base, state.work.log, definition.name),
-        Batch(changes, stored_of(draft, definition, {})),
+        Batch(changes, stored_of(draft, definition, {}), is_read=is_read(draft, definition)),
     )
     return choose(RefreshState(state.work, draft, LENIENT).with_tasks([task]))
 

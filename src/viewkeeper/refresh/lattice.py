@@ -130,7 +130,8 @@ def _stored_rows(state: RefreshState, derivations: Derivations) -> Derivations:
     """
     members = derivations.members
     facts = {task.summary.cube.fact.name for task in members.values() if _may_use_rows(state, task)}
-    fresh = _fresh(state, state.tasks.keys()) if facts else set()
+    busy = {task.name for task in state.tasks.values() if not task.is_idle}
+    fresh = _fresh(state, busy) if facts else set()
     above = (members.keys() - derivations.edges.keys()) | fresh
     known = {
         name: summary
