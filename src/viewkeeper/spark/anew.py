@@ -17,9 +17,10 @@ from viewkeeper.algebra.counts import consolidated, weighted
 from viewkeeper.algebra.merge.net_effect import net_effect
 from viewkeeper.algebra.relations import Distinct, Reference, Relation
 from viewkeeper.spark.layer_frames import cast_to, layer_columns, place
-from viewkeeper.spark.read import Reader, layer_schema
+from viewkeeper.spark.read import Reader
 from viewkeeper.spark.session import DataFrame
 from viewkeeper.storage.delta_log import commit_main, main_files
+from viewkeeper.storage.merge_plans import layer_schema
 from viewkeeper.storage.relation import RelationState
 
 if TYPE_CHECKING:
