@@ -108,8 +108,9 @@ def _whole_states(state: RefreshState, derivations: Derivations) -> Derivations:
     anew = {t.name: t for t in state.tasks.values() if state.policy_of(t) == "full" or t.is_first}
     if not anew or any(task.is_redefined for task in anew.values()):
         return derivations
-    fresh = _fresh(state, anew.keys())
-    known = {n: s for n, s in summaries(state.draft.catalog).items() if n in anew or n in fresh}
+    everything = summaries(state.draft.catalog)
+    fresh = _fresh(state, everything.keys() - anew.keys())
+    known = {n: s for n, s in everything.items() if n in anew or n in fresh}
     # A view that was never filled is as large as its fact table, for all that is known.
     rows = sizes(state.draft.relations)
     rows |= {n: rows[s.cube.fact.name] for n, s in known.items() if n in anew and anew[n].is_first}
@@ -130,14 +131,12 @@ def _stored_rows(state: RefreshState, derivations: Derivations) -> Derivations:
     """
     members = derivations.members
     facts = {task.summary.cube.fact.name for task in members.values() if _may_use_rows(state, task)}
+    everything = summaries(state.draft.catalog) if facts else {}
+    alike = {name: summary for name, summary in everything.items() if summary.cube.fact.name in facts}
     busy = {task.name for task in state.tasks.values() if not task.is_idle}
-    fresh = _fresh(state, busy) if facts else set()
+    fresh = _fresh(state, alike.keys() - busy)
     above = (members.keys() - derivations.edges.keys()) | fresh
-    known = {
-        name: summary
-        for name, summary in summaries(state.draft.catalog).items()
-        if (name in members or name in fresh) and summary.cube.fact.name in facts
-    }
+    known = {name: summary for name, summary in alike.items() if name in members or name in fresh}
 
     def has_rows(edge: Edge) -> bool:
         by_hierarchy = any(join.level is not None for join in edge.joins)
@@ -179,10 +178,10 @@ def _may_ask(state: RefreshState, task: Task) -> bool:
     return state.policy_of(task) == "auto" or must_look(task.view.top, task.batch, task.batch.changed)
 
 
-def _fresh(state: RefreshState, others: Collection[str]) -> set[str]:
-    """The views beside the `others` that show the draft's base tables, under the same settings."""
+def _fresh(state: RefreshState, names: Collection[str]) -> set[str]:
+    """Those of some views that show the draft's base tables, under the same settings."""
     draft, settings = state.draft, state.views[0].settings
-    alike = [v for v in draft.catalog.in_order() if v.name not in others and v.settings == settings]
+    alike = [view for view in draft.catalog.in_order() if view.name in names and view.settings == settings]
     return {
         view.name
         for view in alike
