@@ -205,7 +205,7 @@ class Reader:
         """The rows of a followed table that came or went, without those that only moved to another file."""
         frame = rows_in_files(self.engine, state, files, counted(state.columns))
         plan = consolidated(leaf("changes", (*state.names, COUNT)))
-        net = self._compared(state, plan, {"changes": frame})
+        net = self.compared(state, plan, {"changes": frame})
         return Source(net, sum(file.held for file in files), Form.CHANGES)
 
     def are_there(self, state: RelationState, files: Iterable[DataFile]) -> bool:

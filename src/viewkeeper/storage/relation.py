@@ -241,4 +241,4 @@ def diff_schema(state: RelationState, diff: IdDiff) -> tuple[Column, ...]:
 
 def is_same(one: RelationState, other: RelationState) -> bool:
     """Whether two states of a relation hold the same rows, as far as is known."""
-    return (one.folder, one.newest) == (other.folder, other.newest)
+    return (one.folder, one.newest, one.followed) == (other.folder, other.newest, other.followed)
