@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from tests.planning.test_choice import batch, view
-from viewkeeper.maintenance.strategy import Batch, TableChange
+from viewkeeper.maintenance.strategy import Batch
+from viewkeeper.maintenance.table_change import TableChange
 from viewkeeper.planning.cost import estimate
 from viewkeeper.planning.lost_extremes import lost_groups
 from viewkeeper.planning.planner import choose
