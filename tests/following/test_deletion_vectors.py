@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from pyroaring import BitMap64
 
 from tests.following.source import bitmap, vector_file
 from viewkeeper.errors import MissingFile, StorageError
-from viewkeeper.storage.deletion_vectors import DeletionVector, rows_of, z85_decoded
+from viewkeeper.storage.deletion_vectors import DeletionVector, encoded, rows_of, z85, z85_decoded
 
 ROWS = {0, 3, 7, 70_000, 2**33 + 1}
 
@@ -21,20 +22,14 @@ def test_z85_is_read() -> None:
         z85_decoded("Hel~o")
 
 
+def test_z85_is_written() -> None:
+    assert z85(bytes.fromhex("864fd26fb559f75b")) == "HelloWorld"
+
+
 def test_the_log_may_hold_a_vector() -> None:
     data = bitmap(ROWS)
-    vector = DeletionVector("i", z85(data), None, len(data), len(ROWS))
+    vector = DeletionVector("i", z85(data + b"\0" * (-len(data) % 4)), None, len(data), len(ROWS))
     assert set(rows_of(vector, nothing)) == ROWS
-
-
-def z85(data: bytes) -> str:
-    """Text of bytes, filled up to a multiple of four."""
-    digits = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
-    padded, text = data + b"\0" * (-len(data) % 4), ""
-    for start in range(0, len(padded), 4):
-        value = int.from_bytes(padded[start : start + 4])
-        text += "".join(digits[value // 85**power % 85] for power in range(4, -1, -1))
-    return text
 
 
 def test_a_file_may_hold_a_vector() -> None:
@@ -49,6 +44,14 @@ def test_the_name_of_a_file_is_a_uuid_in_z85() -> None:
     vector = DeletionVector("u", "ab^-aqEH.-t@S}K{vb[*k^", 4, 40, 6)
     assert vector.file == "ab/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin"
     assert vector.identity == "uab^-aqEH.-t@S}K{vb[*k^@4"
+
+
+def test_vectors_are_read_as_they_were_written() -> None:
+    places = [BitMap64([0, 5, 2**33]), BitMap64(range(10_000)), BitMap64()]
+    vectors, content = encoded(places)
+    assert [rows_of(one, {vectors[0].file: content}.__getitem__) for one in vectors] == places
+    assert [one.rows for one in vectors] == [3, 10_000, 0]
+    assert DeletionVector.from_log(vectors[1].to_log()) == vectors[1]
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "empty"])

@@ -22,7 +22,6 @@ from viewkeeper.errors import ConflictError, StorageError
 from viewkeeper.publishing import commits, publisher
 from viewkeeper.publishing.publisher import Publisher
 from viewkeeper.publishing.table import newest_version
-from viewkeeper.publishing.vectors import read_vector, write_vectors, z85
 from viewkeeper.storage.objects import Folder
 from viewkeeper.storage.relation import RelationState
 
@@ -174,20 +173,6 @@ def test_a_table_that_another_program_changed_is_told(tmp_path: Path) -> None:
     (tmp_path / "v/_delta_log" / f"{1:020d}.json").write_text('{"commitInfo":{"operation":"OPTIMIZE"}}\n')
     with pytest.raises(StorageError, match="changed by another program"):
         writer.current()
-
-
-def test_vectors_are_read_as_they_were_written(tmp_path: Path) -> None:
-    from pyroaring import BitMap64
-
-    folder = Folder(str(tmp_path))
-    places = [BitMap64([0, 5, 2**33]), BitMap64(range(10_000)), BitMap64()]
-    found = write_vectors(folder, "v", places)
-    assert [read_vector(folder, "v", one) for one in found] == places
-    assert z85(bytes.fromhex("864fd26fb559f75b")) == "HelloWorld"
-    path = tmp_path / "v" / found[0].file
-    path.write_bytes(path.read_bytes()[:-3] + b"???")
-    with pytest.raises(StorageError, match="damaged"):
-        read_vector(folder, "v", found[2])
 
 
 CONDITIONS = (

@@ -152,4 +152,4 @@ def _remove(file: PublishedFile, new_rows: bool, now: int) -> dict[str, Any]:
 
 
 def _vector(file: PublishedFile) -> dict[str, Any]:
-    return {} if file.gone is None else {"deletionVector": file.gone.action()}
+    return {} if file.gone is None else {"deletionVector": file.gone.to_log()}

@@ -15,7 +15,7 @@ from pyarrow import parquet
 
 from viewkeeper.arrow.files import parquet_file
 from viewkeeper.publishing.table import PublishedFile
-from viewkeeper.publishing.vectors import read_vector
+from viewkeeper.storage.deletion_vectors import rows_of
 from viewkeeper.storage.objects import Folder, join
 
 ROWS_OF_FILE = 1_000_000
@@ -88,8 +88,8 @@ def read_columns(folder: Folder, table: str, file: PublishedFile, schema: pa.Sch
 def places_left(folder: Folder, table: str, file: PublishedFile) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Which rows of a file count."""
     left = np.ones(file.rows, dtype=bool)
-    gone = read_vector(folder, table, file.gone)
-    if gone:
+    if file.gone is not None:
+        gone = rows_of(file.gone, lambda path: folder.read(join(table, path)))
         left[np.fromiter(gone, dtype=np.int64, count=len(gone))] = False
     return left
 

@@ -23,8 +23,8 @@ from viewkeeper.publishing.commits import FileChange, commit
 from viewkeeper.publishing.files import read_columns, rows_left, write_files
 from viewkeeper.publishing.positions import Touched, touched_files
 from viewkeeper.publishing.table import PublishedFile, PublishedTable, published_table
-from viewkeeper.publishing.vectors import write_vectors
-from viewkeeper.storage.objects import Folder
+from viewkeeper.storage.deletion_vectors import encoded
+from viewkeeper.storage.objects import Folder, join
 from viewkeeper.storage.relation import RelationState
 
 SHARE_GONE = 0.2
@@ -87,7 +87,9 @@ class Publisher:
         """The files with the places of what is gone; one of which nothing is left is not kept."""
         some = [one for one in touched if one.left.any()]
         places = [BitMap64(np.flatnonzero(~one.left).tolist()) for one in some]
-        vectors = write_vectors(self.folder, self.table, places)
+        vectors, content = encoded(places)
+        if vectors:
+            self.folder.create(join(self.table, vectors[0].file), content)
         return [replace(one.file, gone=vector) for one, vector in zip(some, vectors, strict=True)]
 
     def _anew(self, touched: Sequence[Touched], schema: pa.Schema) -> list[PublishedFile]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from viewkeeper.algebra.schema import Column
 from viewkeeper.errors import StorageError
-from viewkeeper.publishing.vectors import RowVector
+from viewkeeper.storage.deletion_vectors import DeletionVector
 from viewkeeper.storage.objects import Folder, join
 from viewkeeper.storage.relation import RelationState
 
@@ -31,7 +31,7 @@ class PublishedFile:
     bytes: int
     ranges: Mapping[str, tuple[Any, Any]]
     nulls: Mapping[str, int]
-    gone: RowVector | None = None
+    gone: DeletionVector | None = None
 
     @property
     def left(self) -> int:
@@ -47,7 +47,7 @@ class PublishedFile:
     def from_json(data: list[Any]) -> PublishedFile:
         path, rows, size, ranges, nulls, gone = data
         pairs = {name: (low, high) for name, (low, high) in ranges.items()}
-        return PublishedFile(path, rows, size, pairs, nulls, None if gone is None else RowVector(*gone))
+        return PublishedFile(path, rows, size, pairs, nulls, DeletionVector.from_json(gone))
 
 
 @dataclass(frozen=True)

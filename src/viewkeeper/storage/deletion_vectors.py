@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import uuid
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +55,16 @@ class DeletionVector:
     def to_json(self) -> list[Any]:
         return [self.storage, self.path, self.offset, self.size, self.rows]
 
+    def to_log(self) -> dict[str, Any]:
+        """The vector as an action of the log names it."""
+        return {
+            "storageType": self.storage,
+            "pathOrInlineDv": self.path,
+            "offset": self.offset,
+            "sizeInBytes": self.size,
+            "cardinality": self.rows,
+        }
+
     @staticmethod
     def from_json(data: list[Any] | None) -> DeletionVector | None:
         return None if data is None else DeletionVector(*data)
@@ -66,6 +76,16 @@ class DeletionVector:
             return None
         kind, path, offset = data["storageType"], data["pathOrInlineDv"], data.get("offset")
         return DeletionVector(kind, path, offset, data["sizeInBytes"], data["cardinality"])
+
+
+def encoded(places: Sequence[BitMap64]) -> tuple[list[DeletionVector], bytes]:
+    """Some vectors, and the content of the one file that holds them; its name is new."""
+    code, content, found = z85(uuid.uuid4().bytes), bytearray(b"\x01"), []
+    for one in places:
+        data = MAGIC.to_bytes(4, "little") + one.serialize()
+        found.append(DeletionVector(RELATIVE, code, len(content), len(data), len(one)))
+        content += len(data).to_bytes(4) + data + zlib.crc32(data).to_bytes(4)
+    return found, bytes(content)
 
 
 def rows_of(vector: DeletionVector, read: Callable[[str], bytes]) -> BitMap64:
@@ -95,6 +115,16 @@ def decode(data: bytes, where: str) -> BitMap64:
         return BitMap64.deserialize(data[4:])
     except (ValueError, EOFError) as error:
         raise MissingFile(f"The deletion vector in {where} is damaged.", str(error)) from error
+
+
+def z85(data: bytes) -> str:
+    """Bytes as Z85 text: four bytes are five characters.
+
+    >>> z85(bytes.fromhex("864fd26fb559f75b"))
+    'HelloWorld'
+    """
+    values = (int.from_bytes(data[start : start + 4]) for start in range(0, len(data), 4))
+    return "".join(_ALPHABET[value // 85**power % 85] for value in values for power in (4, 3, 2, 1, 0))
 
 
 def z85_decoded(text: str) -> bytes:
