@@ -74,6 +74,8 @@ def comparable(row: tuple[object, ...]) -> tuple[str, ...]:
 
 
 def _number(item: object) -> str:
+    if isinstance(item, dict):
+        item = tuple(item.values())
     if isinstance(item, list | tuple):
         return str(comparable(tuple(item)))
     try:

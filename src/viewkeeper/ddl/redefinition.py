@@ -28,6 +28,7 @@ from viewkeeper.spark.analysis import (
     summed_types,
     why_unkept,
 )
+from viewkeeper.spark.calls import other_calls
 from viewkeeper.spark.stored_relations import new_relation
 from viewkeeper.storage.column_types import check_types
 from viewkeeper.storage.draft import Draft, propagated_name
@@ -145,7 +146,8 @@ def _analysed(work: Workspace, draft: Draft, definition: ViewDefinition) -> View
         check_types(columns, definition.name)
         definition = replace(definition, columns=columns)
         written = compiled(definition, draft.catalog)
-        definition = replace(definition, unplanned=other_schema(work.engine, draft, written))
+        unplanned = other_schema(work.engine, draft, written) or other_calls(work.engine, draft, written)
+        definition = replace(definition, unplanned=unplanned)
     plan = compiled(definition, draft.catalog).query
     return definition if plan is None else replace(definition, types=summed_types(work.engine, draft, plan))
 

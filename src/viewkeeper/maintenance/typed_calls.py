@@ -16,8 +16,9 @@ from sqlglot import exp
 
 from viewkeeper.algebra.expressions import Named, Scalar
 from viewkeeper.algebra.facts import column_type
-from viewkeeper.algebra.relations import Aggregate, Reference, Relation
+from viewkeeper.algebra.relations import Aggregate, Fixpoint, Reference, Relation
 from viewkeeper.algebra.walk import nodes, rewrite
+from viewkeeper.maintenance.recursion.seminaive import unrolled
 
 Types: TypeAlias = tuple[tuple[str, str], ...]
 """The argument of every sum and average of a plan, inputs first, as text, and its type; "" where unknown."""
@@ -27,7 +28,10 @@ _AS_THEY_ARE = ("bigint", "decimal")
 
 
 def types_of(plan: Relation, ask: Callable[[Relation, tuple[Scalar, ...]], tuple[str, ...]]) -> Types:
-    """The types of all arguments; `ask` tells those of expressions over a relation."""
+    """The types of all arguments; `ask` tells those of expressions over a relation.
+
+    A recursion stands in it as what its rules give at first. Sums inside of one are not asked about.
+    """
     found: list[tuple[str, str]] = []
     for node in nodes(plan):
         if isinstance(node, Aggregate):
@@ -43,8 +47,9 @@ def _typed(
 ) -> Iterator[tuple[str, str]]:
     known = [column_type(child, one.name) if isinstance(one, exp.Column) else None for one in arguments]
     open_questions = tuple(one for one, kind in zip(arguments, known, strict=True) if kind is None)
-    inside_recursion = any(isinstance(node, Reference) for node in nodes(child))
-    answers = iter(() if inside_recursion or not open_questions else ask(child, open_questions))
+    source = rewrite(child, lambda node: unrolled(node) if isinstance(node, Fixpoint) else node)
+    inside_recursion = any(isinstance(node, Reference) for node in nodes(source))
+    answers = iter(() if inside_recursion or not open_questions else ask(source, open_questions))
     for one, kind in zip(arguments, known, strict=True):
         yield one.sql("spark"), kind if kind is not None else next(answers, "")
 

@@ -24,7 +24,11 @@ _AGGREGATE_NAMES = frozenset(
     hll_sketch_agg hll_union_agg regr_count regr_avgx regr_avgy regr_r2 regr_slope regr_intercept
     regr_sxx regr_sxy regr_syy percentile median mode std stddev variance collect_list collect_set
     array_agg listagg string_agg max_by min_by first_value last_value any_value approx_percentile
-    percentile_approx approx_count_distinct product grouping grouping_id""".split()
+    percentile_approx approx_count_distinct product grouping grouping_id mean measure collect_union
+    kll_merge_agg_bigint kll_merge_agg_double kll_merge_agg_float kll_sketch_agg_bigint
+    kll_sketch_agg_double kll_sketch_agg_float theta_intersection_agg theta_sketch_agg theta_union_agg
+    tuple_intersection_agg_double tuple_intersection_agg_integer tuple_sketch_agg_double
+    tuple_sketch_agg_integer tuple_union_agg_double tuple_union_agg_integer""".split()
 )
 _ORDER_SENSITIVE = (
     exp.First,

@@ -24,7 +24,7 @@ from viewkeeper.algebra.expressions import Named, Scalar, column, replace_column
 from viewkeeper.algebra.inner_names import inner_column
 from viewkeeper.algebra.node import MalformedPlan
 from viewkeeper.algebra.relations import Project, Relation
-from viewkeeper.errors import AmbiguousColumn, InvalidSQL, NotDeterministic, UnknownColumn
+from viewkeeper.errors import InvalidSQL, NotDeterministic, Unsupported
 from viewkeeper.sql.aggregate_calls import call_name, is_chance, is_clock_literal
 from viewkeeper.sql.char_padding import padded
 from viewkeeper.sql.context import Context, Translated
@@ -68,10 +68,10 @@ def parse_view(
         return _as_text(sql, query, catalog, str(reason))
     except (MalformedPlan, NeedsDomain) as reason:
         return _as_text(sql, query, catalog, f"no plan was found: {reason}")
-    except (UnknownColumn, AmbiguousColumn) as reason:
-        if not names:
+    except InvalidSQL as reason:
+        if not names or isinstance(reason, (NotDeterministic, Unsupported)):
             raise
-        return _as_text(sql, query, catalog, f"a name that only Spark resolves: {reason.what}")
+        return _as_text(sql, query, catalog, f"something that only Spark understands: {reason.what}")
     check_outputs(names or answer.names)
     tables = tuple(sorted(context.schemas))
     outputs = names or tuple(map(inner_column, answer.names))

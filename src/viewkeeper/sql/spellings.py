@@ -19,6 +19,7 @@ _SYNONYMS: dict[str, type[exp.Expr]] = {
     "some": exp.LogicalOr,
     "any": exp.LogicalOr,
     "std": exp.Stddev,
+    "mean": exp.Avg,
 }
 
 

@@ -1,0 +1,86 @@
+"""Calls of functions that only Spark knows: aggregates and chance must not pass for functions of a row.
+
+    SELECT best(v) FROM t        best is an aggregate, if Spark takes no column beside it
+    SELECT noisy(v) FROM t       noisy is not deterministic, if Spark does not add it up
+
+Functions of a row are planned like any other; a view with another one is kept as text, or refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlglot import exp
+
+from viewkeeper.algebra.build import projected
+from viewkeeper.algebra.counts import plain
+from viewkeeper.algebra.expressions import Named, Scalar, column, function
+from viewkeeper.algebra.inner_names import shown
+from viewkeeper.algebra.relations import Aggregate, Filter, Fixpoint, Project, Reference, Relation
+from viewkeeper.algebra.walk import nodes, scans
+from viewkeeper.errors import InvalidSQL, NotDeterministic
+from viewkeeper.maintenance.strategy import View
+from viewkeeper.spark.engine import Engine
+from viewkeeper.sql.aggregate_calls import call_name
+from viewkeeper.sql.render import state_name
+from viewkeeper.storage.draft import Draft
+
+BY_CHANCE = "AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION"
+"""What Spark says of a sum over a value that is not deterministic."""
+
+
+def other_calls(engine: Engine, draft: Draft, view: View) -> str:
+    """Why calls that only Spark knows leave a view without a plan; empty where they do not."""
+    for node in nodes(view.query) if view.query is not None else ():
+        child, values = _computed(node)
+        calls = [call for value in values for call in value.find_all(exp.Anonymous)]
+        if not calls or not child.columns or _is_recursive(child):
+            continue
+        names = ", ".join(sorted({call_name(call) for call in calls}))
+        if _refusal(engine, draft, _beside_a_column(child, values)) is not None:
+            return f"it calls {names}, an aggregate that only Spark knows"
+        if _refusal(engine, draft, _added_up(child, values)) == BY_CHANCE:
+            raise NotDeterministic(
+                f"{names} is not deterministic.",
+                f"Spark says so of a function that {shown(view.name)} calls, so no view can be kept by it.",
+                "Store the value in a column of a table.",
+                view=view.name,
+            )
+    return ""
+
+
+def _computed(node: Relation) -> tuple[Relation, list[Scalar]]:
+    """What a node computes of each row of its input."""
+    match node:
+        case Project():
+            return node.child, [output.expr for output in node.outputs]
+        case Filter():
+            return node.child, [node.condition]
+        case Aggregate():
+            return node.child, [key.expr for key in node.keys]
+        case _:
+            return node, []
+
+
+def _is_recursive(rel: Relation) -> bool:
+    return any(isinstance(node, Fixpoint | Reference) for node in nodes(rel))
+
+
+def _beside_a_column(child: Relation, values: Iterable[Scalar]) -> Relation:
+    calls = (Named(f"__call_{place}", value) for place, value in enumerate(values))
+    return projected(child, (Named("__first", column(child.columns[0])), *calls))
+
+
+def _added_up(child: Relation, values: Iterable[Scalar]) -> Relation:
+    counts = (Named(f"__call_{place}", function("count", value)) for place, value in enumerate(values))
+    return Aggregate(child, (), tuple(counts))
+
+
+def _refusal(engine: Engine, draft: Draft, plan: Relation) -> str | None:
+    """The code of Spark's refusal of a plan; None where it is taken."""
+    frames = {state_name(scan): engine.empty(draft.relations[scan.table].columns) for scan in scans(plan)}
+    try:
+        engine.plan(plain(plan), frames)
+    except InvalidSQL as error:
+        return error.code or ""
+    return None
