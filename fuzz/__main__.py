@@ -49,7 +49,7 @@ def main() -> int:
     return 1 if hunt.failures else 0
 
 
-LISTED = ("by ", "refused:", "rule", "alter", "travel", "feed", "verified", "did ")
+LISTED = ("by ", "refused:", "rule", "alter", "travel", "feed", "verified", "did ", "raise in")
 
 
 def summary(counts: Counter[str], seed: int, number: int, failures: int, minutes: float) -> str:

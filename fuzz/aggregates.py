@@ -9,7 +9,7 @@ from fuzz.query import Expr
 
 OF_NUMBERS = (
     "SUM", "SUM", "SUM", "AVG", "AVG", "STDDEV", "STDDEV_POP", "VAR_SAMP", "VAR_POP", "SKEWNESS", "KURTOSIS",
-    "MEDIAN",
+    "MEDIAN", "MEAN", "STD",
 )  # fmt: skip
 OF_PAIRS = (
     "COVAR_POP", "COVAR_SAMP", "CORR", "REGR_SLOPE", "REGR_COUNT", "REGR_R2", "REGR_AVGX", "REGR_SXX",
@@ -20,11 +20,12 @@ PERCENTILES = (
     "PERCENTILE_DISC(0.75) WITHIN GROUP (ORDER BY {0} DESC)", "TRY_SUM({0})", "TRY_AVG({0})",
 )  # fmt: skip
 OF_INTEGERS = ("BIT_AND", "BIT_OR", "BIT_XOR")
-OF_BOOLEANS = ("BOOL_AND", "BOOL_OR", "COUNT_IF")
+OF_BOOLEANS = ("BOOL_AND", "BOOL_OR", "COUNT_IF", "EVERY", "SOME", "ANY")
 OF_ANY = ("COUNT", "COUNT", "MIN", "MAX", "MIN", "MAX")
 FLOATING = (
     "AVG",
-    "STDDEV",
+    "MEAN",
+    "STD",
     "VAR_",
     "SKEWNESS",
     "KURTOSIS",

@@ -82,3 +82,12 @@ def one_of_several(
             return True
         first = answer.rows
     return False
+
+
+def may_raise(
+    spark: SparkSession, settings: Settings, views: Sequence[View], name: str, model: Model, rng: Random
+) -> bool:
+    """Whether Spark raises for the text when its tables are read in another order: a running sum may
+    overflow on the way, or not."""
+    lineage = with_ancestors(views, name)
+    return any(Oracle(spark, settings, rng).answers(model, lineage)[name].error for _ in range(4))

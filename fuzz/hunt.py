@@ -17,7 +17,8 @@ from pyspark.sql import SparkSession
 from fuzz import values
 from fuzz.case import Case, to_json
 from fuzz.kinds import taken_kinds
-from fuzz.run import Failure, Outcome, run
+from fuzz.outcome import Failure, Outcome
+from fuzz.run import run
 from fuzz.scenarios import BLOCK, choice_of, scenario
 from fuzz.session import choosing
 from fuzz.shrink import shrunk

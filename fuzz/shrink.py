@@ -10,8 +10,8 @@ from typing import Any
 
 from fuzz.case import Case, Step, View
 from fuzz.compare import with_ancestors
+from fuzz.outcome import Failure
 from fuzz.query import smaller
-from fuzz.run import Failure
 
 Fails = Callable[[Case], bool]
 

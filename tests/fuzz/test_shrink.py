@@ -5,8 +5,8 @@ from __future__ import annotations
 from fuzz.bags import bag_of, same
 from fuzz.case import Case, View
 from fuzz.model import Model
+from fuzz.outcome import Failure
 from fuzz.query import Expr, Item, Join, Named, Select, SetOp, smaller
-from fuzz.run import Failure
 from fuzz.schemas import Column, Table
 from fuzz.shrink import shrunk
 

@@ -76,9 +76,11 @@ class Stage:
     def sql(self, plan: Relation) -> str:
         return _sql(plain(plan))
 
+    def text(self, source: str | Relation, columns: Sequence[str] | None = None) -> str:
+        return f"SELECT {_list(columns)} FROM {source}" if isinstance(source, str) else self.sql(source)
+
     def rows(self, source: str | Relation, columns: Sequence[str] | None = None) -> Counter[Row]:
-        sql = f"SELECT {_list(columns)} FROM {source}" if isinstance(source, str) else _sql(plain(source))
-        return Counter(self.connection.execute(sql).fetchall())
+        return Counter(self.connection.execute(self.text(source, columns)).fetchall())
 
 
 def at(plan: Relation, state: State) -> Relation:
