@@ -6,6 +6,7 @@ import json
 
 import pandas as pd
 import pytest
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType
 from sqlglot import exp
@@ -100,8 +101,41 @@ def test_sums_above_a_recursion(warehouse: vk.Warehouse) -> None:
     )
     beside.after("INSERT INTO e VALUES (1, 9, 1e17)", "DELETE FROM e WHERE a = 2")
     beside.after("DELETE FROM e WHERE b = 9", "INSERT INTO e VALUES (1, 8, 0.3)", "DELETE FROM e WHERE b = 2")
-    beside.after("INSERT INTO e VALUES (1, 7, double('NaN'))", "DELETE FROM e WHERE b = 8")
-    beside.after("INSERT INTO e VALUES (1, 6, 0.7)", "DELETE FROM e WHERE b = 7")
+
+
+CLOCKS = [
+    "DATE'2999-01-01' < 'today'",
+    "to_date('today')",
+    "timestamp('now')",
+    "to_timestamp(' NOW ')",
+    "CAST('today UTC' AS DATE)",
+    "DATE'2999-01-01' IN ('today', '2999-01-01')",
+    "coalesce(d, 'yesterday')",
+    "date_add('tomorrow', 1)",
+    "hour('now')",
+    "try_to_timestamp('now')",
+    "d BETWEEN '2024-01-01' AND 'today'",
+]
+
+
+@pytest.fixture(scope="module")
+def dated(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> vk.Warehouse:
+    warehouse = vk.open(str(tmp_path_factory.mktemp("dated")), spark=spark)
+    warehouse.sql("CREATE TABLE t (d DATE, s STRING, today STRING)")
+    return warehouse
+
+
+@pytest.mark.parametrize("value", CLOCKS)
+def test_texts_that_spark_reads_from_the_clock_are_refused(dated: vk.Warehouse, value: str) -> None:
+    with pytest.raises(NotDeterministic):
+        dated.create_view("v", f"SELECT d, {value} AS x FROM t", populate=False)
+    assert [status.name for status in dated.status()] == ["t"]
+
+
+def test_the_same_words_may_be_texts(dated: vk.Warehouse) -> None:
+    text = "SELECT s = 'now' AS n, 'today' AS t, CAST(today AS DATE) AS d FROM t WHERE s <> 'yesterday'"
+    dated.create_view("words", text, populate=False)
+    assert dated.drop("words")
 
 
 def test_all_aggregates_of_spark_are_known(warehouse: vk.Warehouse) -> None:

@@ -13,12 +13,13 @@ from viewkeeper.algebra.schema import Column
 from viewkeeper.algebra.walk import nodes, scans
 from viewkeeper.catalog.names import shown_columns
 from viewkeeper.delta.aggregate_state import aggregate_state
-from viewkeeper.errors import InvalidSQL
+from viewkeeper.errors import InvalidSQL, NotDeterministic
 from viewkeeper.maintenance.recompute import stored_plan
 from viewkeeper.maintenance.recursion.levels import LEVEL
 from viewkeeper.maintenance.recursion.seminaive import unrolled
 from viewkeeper.maintenance.strategy import Stratum, View
 from viewkeeper.maintenance.typed_calls import Types, types_of
+from viewkeeper.spark.calls import is_clock_read
 from viewkeeper.spark.declared import as_declared
 from viewkeeper.spark.engine import Engine
 from viewkeeper.spark.frames import columns_of, slot
@@ -35,8 +36,15 @@ def analysed_columns(engine: Engine, draft: Draft, sql: str) -> tuple[Column, ..
     for name in tables_read(sql):
         schema = draft.catalog.schema(name)
         frames[name] = as_declared(engine.empty(shown_columns(schema.visible)), schema.visible)
-    frame = engine.text(spliced(sql, slot), frames)
-    return tuple(replace(_held(c), name=inner_column(c.name)) for c in columns_of(frame))
+    text = spliced(sql, slot)
+    if is_clock_read(engine, text, frames):
+        raise NotDeterministic(
+            "The query reads the clock.",
+            "Spark takes 'now', 'today', 'yesterday' or 'tomorrow' in it for a date or a timestamp.",
+            "Store the value in a column of a table, or cast it to STRING where it is a text.",
+        )
+    found = columns_of(engine.text(text, frames))
+    return tuple(replace(_held(c), name=inner_column(c.name)) for c in found)
 
 
 def summed_types(engine: Engine, draft: Draft, plan: Relation) -> Types:

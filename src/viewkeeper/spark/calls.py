@@ -1,15 +1,18 @@
-"""Calls of functions that only Spark knows: aggregates and chance must not pass for functions of a row.
+"""What only Spark knows of a text: aggregates, chance and the clock must not pass for functions of a row.
 
-    SELECT best(v) FROM t        best is an aggregate, if Spark takes no column beside it
-    SELECT noisy(v) FROM t       noisy is not deterministic, if Spark does not add it up
+    SELECT best(v) FROM t             best is an aggregate, if Spark takes no column beside it
+    SELECT noisy(v) FROM t            noisy is not deterministic, if Spark does not add it up
+    SELECT * FROM t WHERE d < 'today' reads the clock, if d is a date: Spark casts the text
 
 Functions of a row are planned like any other; a view with another one is kept as text, or refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 
+from pyspark.sql import DataFrame
 from sqlglot import exp
 
 from viewkeeper.algebra.build import projected
@@ -21,7 +24,7 @@ from viewkeeper.algebra.walk import nodes, scans
 from viewkeeper.errors import InvalidSQL, NotDeterministic
 from viewkeeper.maintenance.strategy import View
 from viewkeeper.spark.engine import Engine
-from viewkeeper.sql.aggregate_calls import call_name
+from viewkeeper.sql.aggregate_calls import CLOCK_WORD, call_name
 from viewkeeper.sql.render import state_name
 from viewkeeper.storage.draft import Draft
 
@@ -47,6 +50,22 @@ def other_calls(engine: Engine, draft: Draft, view: View) -> str:
                 view=view.name,
             )
     return ""
+
+
+_A_CLOCK_WORD = re.compile(rf"['\"]\s*{CLOCK_WORD}\b", re.IGNORECASE)
+_CAST_FROM_IT = re.compile(
+    rf"\(\s*{CLOCK_WORD}(?:\s[^(),]*)? as (?:date|timestamp)"
+    rf"|to_(?:date|timestamp)\w*\(\s*{CLOCK_WORD}(?:\s[^(),]*)?,",
+    re.IGNORECASE,
+)
+
+
+def is_clock_read(engine: Engine, text: str, frames: Mapping[str, DataFrame]) -> bool:
+    """Whether Spark casts a word for the clock in a text to a date or a timestamp; its plan tells."""
+    if _A_CLOCK_WORD.search(text) is None:
+        return False
+    [[told]] = engine.text(f"EXPLAIN EXTENDED {text}", frames).collect()
+    return any(_CAST_FROM_IT.search(line) for line in str(told).splitlines())
 
 
 def _computed(node: Relation) -> tuple[Relation, list[Scalar]]:

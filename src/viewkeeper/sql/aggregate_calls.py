@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp
 
 from viewkeeper.algebra.expressions import Scalar, function, literal
@@ -68,7 +70,10 @@ _CHANCE_NAMES = frozenset(
     current_catalog current_database current_schema version reflect java_method try_reflect""".split()
 )
 
-_CLOCK = frozenset({"now", "today", "yesterday", "tomorrow"})
+CLOCK_WORD = r"(?:now|today|yesterday|tomorrow)"
+"""What Spark reads from the clock where a text is cast to a date or a timestamp; a zone may follow."""
+
+_CLOCK = re.compile(rf"\s*{CLOCK_WORD}(\s+\S+)?\s*", re.IGNORECASE)
 
 _RANDOM_NAMES = frozenset(
     "rand randn random uuid shuffle uniform randstr monotonically_increasing_id".split()
@@ -159,7 +164,7 @@ def is_clock_literal(node: exp.Expr) -> bool:
     """DATE 'today', TIMESTAMP 'now' and the like: literals that are read from the clock."""
     if not isinstance(node, exp.Cast) or not isinstance(node.this, exp.Literal):
         return False
-    return node.to.is_type(*exp.DataType.TEMPORAL_TYPES) and node.this.name.strip().lower() in _CLOCK
+    return node.to.is_type(*exp.DataType.TEMPORAL_TYPES) and _CLOCK.fullmatch(node.this.name) is not None
 
 
 def is_random(node: exp.Expr) -> bool:
