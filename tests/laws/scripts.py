@@ -47,7 +47,7 @@ SPARK_TYPES = {
     "HUGEINT": "decimal(38,0)",
     "INTEGER": "int",
     "SMALLINT": "smallint",
-    "TIMESTAMP": "timestamp",
+    "TIMESTAMP": "timestamp_ntz",
     "TINYINT": "tinyint",
     "VARCHAR": "string",
 }
