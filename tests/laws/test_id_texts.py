@@ -98,3 +98,10 @@ def test_random_texts(seed: int) -> None:
 def test_forms_of_sql(form: Callable[[Holes], str], seed: int) -> None:
     random = Random(seed)
     is_kept(form(Holes(Draw(random, COLUMNS, random_query))), random)
+
+
+def test_an_update_beside_a_relation_without_ids() -> None:
+    """The pairs that it loses have the IDs of one side only, and are told from those that it keeps."""
+    text = "SELECT b, COUNT(*) AS n FROM r GROUP BY b HAVING COUNT(*) <> (SELECT COUNT(*) FROM s WHERE d = 1)"
+    for seed in range(20):
+        is_kept(text, Random(seed))

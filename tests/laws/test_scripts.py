@@ -32,7 +32,8 @@ SCHEMAS = tuple(TableSchema(name, columns) for name, columns in TABLES.items())
 
 
 def view_of(text: str) -> View:
-    """A view without recursion, as strategies see it."""
+    """A view without recursion, as strategies see it; where DuckDB's CORR is NaN, Spark's is NULL."""
+    assume("CORR" not in text)
     plan = without_unused(plan_of(text))
     try:
         plan = with_types(plan, typed_calls.types_of(plan, types_of))

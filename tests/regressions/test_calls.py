@@ -156,4 +156,5 @@ def _call(name: str, arguments: int) -> exp.Expr | None:
         query = parse_query(f"SELECT {name}({', '.join('vkx'[:arguments])}) AS x FROM t")
     except ViewkeeperError:
         return None
-    return canonical(query).selects[0].this
+    [call] = canonical(query).selects or [None]
+    return call.this if call is not None else None

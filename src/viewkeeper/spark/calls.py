@@ -10,8 +10,9 @@ Functions of a row are planned like any other; a view with another one is kept a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from sqlglot import exp
 
@@ -52,20 +53,42 @@ def other_calls(engine: Engine, draft: Draft, view: View) -> str:
     return ""
 
 
-_A_CLOCK_WORD = re.compile(rf"['\"]\s*{CLOCK_WORD}\b", re.IGNORECASE)
-_CAST_FROM_IT = re.compile(
-    rf"\(\s*{CLOCK_WORD}(?:\s[^(),]*)? as (?:date|timestamp)"
-    rf"|to_(?:date|timestamp)\w*\(\s*{CLOCK_WORD}(?:\s[^(),]*)?,",
-    re.IGNORECASE,
-)
+OTHERS = ("2001-02-03 04:05:06", "1987-12-31 23:58:59")
+"""Times that differ from one another in every part: no clock shows both."""
+
+_IN_QUOTES = re.compile(rf"(?<=['\"])(\s*)({CLOCK_WORD})\b", re.IGNORECASE)
+_IN_A_PLAN = re.compile(rf"\b{CLOCK_WORD}\b(?!#)", re.IGNORECASE)
+_NUMBERS = re.compile(r"#\d+L?")
+_OPTIMIZED = re.compile(r"== Optimized Logical Plan ==(.*)== Physical Plan ==", re.DOTALL)
 
 
 def is_clock_read(engine: Engine, text: str, frames: Mapping[str, DataFrame]) -> bool:
-    """Whether Spark casts a word for the clock in a text to a date or a timestamp; its plan tells."""
-    if _A_CLOCK_WORD.search(text) is None:
+    """Whether Spark takes a word of a text for the clock. With another text in its place its plan then is
+    another one, not only with the other text in it."""
+    if _IN_QUOTES.search(text) is None:
         return False
-    [[told]] = engine.text(f"EXPLAIN EXTENDED {text}", frames).collect()
-    return any(_CAST_FROM_IT.search(line) for line in str(told).splitlines())
+    opaque = {name: frame.mapInArrow(_as_they_are, frame.schema) for name, frame in frames.items()}
+    told = _optimized(engine, text, opaque)
+    for other in OTHERS:
+        wanted = _optimized(engine, _IN_QUOTES.sub(rf"\g<1>{other}", text), opaque)
+        if _IN_A_PLAN.sub(other, told) != wanted:
+            return True
+    return False
+
+
+def _as_they_are(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows that Spark cannot see through."""
+    return batches
+
+
+def _optimized(engine: Engine, text: str, frames: Mapping[str, DataFrame]) -> str:
+    """The plan that Spark has made of a text, without the numbers of its columns; nothing is run."""
+    try:
+        told = "\n".join(row[0] for row in engine.text(f"EXPLAIN EXTENDED {text}", frames).collect())
+    except InvalidSQL as error:
+        return str(error)
+    found = _OPTIMIZED.search(told)
+    return _NUMBERS.sub("#", found[1] if found is not None else told)
 
 
 def _computed(node: Relation) -> tuple[Relation, list[Scalar]]:

@@ -95,7 +95,7 @@ def parse_one(sql: str) -> exp.Expr:
     try:
         with _quiet():
             trees = [tree for tree in sqlglot.parse(sql, dialect=ViewkeeperSpark) if tree is not None]
-    except SqlglotError as error:
+    except (SqlglotError, ValueError, LookupError) as error:
         raise syntax_error(sql, error) from None
     if len(trees) != 1:
         what = "There are several statements here, not one." if trees else "There is no statement here."
@@ -114,10 +114,11 @@ def _quiet() -> Iterator[None]:
         logger.disabled = before
 
 
-def syntax_error(sql: str, error: SqlglotError) -> InvalidSQL:
+def syntax_error(sql: str, error: Exception) -> InvalidSQL:
     details = getattr(error, "errors", None) or [{}]
     line, col = details[0].get("line"), details[0].get("col")
-    description = (details[0].get("description") or str(error)).rstrip(".")
+    of_its_own = str(error) if isinstance(error, SqlglotError) else "a call cannot be read"
+    description = (details[0].get("description") or of_its_own).rstrip(".")
     description = re.sub(r"<Token .*?text: (.*?), line.*>", r"\1", description)
     where = f" at line {line}, column {col}" if line else ""
     shown = sql.splitlines()[line - 1] if line and line <= len(sql.splitlines()) else sql.strip()[:200]

@@ -23,13 +23,15 @@ from viewkeeper.maintenance.id_diffs.rules.touched import SIGN
 
 
 def tuple_join(view: Subview, diff: Diff, side: int) -> Iterator[Propagated]:
-    """The diffs of `join`, completed to all IDs of the pairs; an insertion is complete already."""
+    """The diffs of `join`, completed to all IDs of the pairs: those that pass. Pairs that an update makes or
+    loses are named by all IDs already, also where the other side has none."""
     for change in join(view, diff, side):
-        yield change if change.schema.kind is DiffKind.INSERT else _completed(view, change, diff, side)
+        passes = change.schema.kind is diff.schema.kind is not DiffKind.INSERT
+        yield _completed(view, change, diff, side) if passes else change
 
 
 def _completed(view: Subview, change: Propagated, diff: Diff, side: int) -> Propagated:
-    """A diff that passed, joined with the other side; one that names lost pairs is left as it is."""
+    """A diff that passed, joined with the other side."""
     schema, other, on = diff.schema, view.inputs[1 - side], condition(view)
     before = change.schema.kind is DiffKind.DELETE
     known = schema.known_before if before else schema.known_after
