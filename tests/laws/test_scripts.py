@@ -10,6 +10,7 @@ from random import Random
 import duckdb
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from viewkeeper.maintenance.counting import maintained
 
 from fuzz.forms import FORMS, Holes
 from fuzz.sources import Draw
@@ -21,7 +22,6 @@ from tests.laws.settings import cases
 from tests.laws.test_texts import COLUMNS, SEEDS, plan_of
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.maintenance import typed_calls
-from viewkeeper.maintenance.counting import maintained
 from viewkeeper.maintenance.program import program, without_unused
 from viewkeeper.maintenance.strategy import Batch, Stored, TableChange, View
 from viewkeeper.maintenance.typed_calls import with_types
