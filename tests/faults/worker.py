@@ -23,7 +23,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 import viewkeeper as vk
-from viewkeeper.spark import execute, stored_relations
+from viewkeeper.spark import anew, stored_relations
 from viewkeeper.spark.engine import Engine
 from viewkeeper.storage.objects import Folder
 
@@ -56,7 +56,7 @@ def change(path: Path, address: str, scenario: str, deadline: Deadline) -> None:
     warehouse = vk.open(str(path), spark=SparkSession.builder.remote(address).getOrCreate())
     Engine.write = deadline.around(Engine.write)  # type: ignore[method-assign]
     Folder.create = deadline.around(Folder.create)  # type: ignore[method-assign]
-    execute.commit_main = deadline.around(execute.commit_main)
+    anew.commit_main = deadline.around(anew.commit_main)
     stored_relations.commit_main = deadline.around(stored_relations.commit_main)
     if scenario == "transaction":
         with warehouse.transaction() as t:
