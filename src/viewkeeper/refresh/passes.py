@@ -65,9 +65,10 @@ def _must_look(member: Task) -> bool:
 
 def _has_constant_extremes(member: Task) -> bool:
     """Whether all rows hold what is an extreme of some: they are insertions, and have one value of it."""
-    summary, change = member.summary, member.batch.changes[member.summary.cube.fact.name]
-    one_value = change.only_inserts and summary.extremes_of <= change.constants
-    return one_value or not summary.state.extremes
+    summary, change = member.summary, member.batch.changes.get(member.summary.cube.fact.name)
+    if change is None or not summary.state.extremes:
+        return not summary.state.extremes
+    return change.only_inserts and summary.extremes_of <= change.constants
 
 
 def _together(members: Sequence[Task]) -> list[list[Task]]:
