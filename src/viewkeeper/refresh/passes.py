@@ -22,8 +22,7 @@ def planned_passes(members: Iterable[Task]) -> dict[str, OnePass]:
     """The pass that each view gets its summary-delta from; views that are alone in theirs need none."""
     found: dict[str, OnePass] = {}
     for alike in _together([member for member in members if may_pass(member)]):
-        together = _by_one_value(alike)
-        for views in _few_enough(together):
+        for views in _few_enough(_by_one_value(alike)):
             if len(views) > 1:
                 one = _pass_of(f"__pass__{len(found) + 1}", views)
                 found |= {member.name: one for member in views}
@@ -31,10 +30,15 @@ def planned_passes(members: Iterable[Task]) -> dict[str, OnePass]:
 
 
 def _by_one_value(views: Sequence[Task]) -> Sequence[Task]:
-    """All views where nothing is summed up by value, else those with extremes of one argument at most."""
+    """All views where nothing is summed up by value, else those with extremes of one argument at most whose
+    sums may be summed up again: those of a DECIMAL would have another type, and lose digits when added."""
     if all(_has_constant_extremes(view) for view in views):
         return views
-    return [view for view in views if len(_arguments(view)) < 2]
+    return [view for view in views if len(_arguments(view)) < 2 and not _has_typed_sums(view)]
+
+
+def _has_typed_sums(member: Task) -> bool:
+    return any(part.type for part in member.summary.state.parts)
 
 
 def _arguments(member: Task) -> set[Scalar | None]:
@@ -91,6 +95,8 @@ def _fact(member: Task) -> tuple[str, object]:
 
 def _few_enough(members: Sequence[Task]) -> Iterator[Sequence[Task]]:
     """As many views at a time as the driver can hold the groups of."""
+    if not members:
+        return
     fact = members[0].summary.cube.fact.name
     most = max(1, FETCHED // max(1, *(member.batch.changes[fact].rows for member in members)))
-    return (members[start : start + most] for start in range(0, len(members), most))
+    yield from (members[start : start + most] for start in range(0, len(members), most))
