@@ -19,8 +19,7 @@ from viewkeeper.reading import Rows, changes, read
 from viewkeeper.report import Reason, Report, ViewReport
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession  # noqa: TID251
-
+    from viewkeeper.spark.session import SparkSession
     from viewkeeper.warehouse import Warehouse
 
 __version__ = "0.1.0"
