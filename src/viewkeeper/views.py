@@ -7,9 +7,10 @@ from functools import lru_cache
 
 from sqlglot import parse_one
 
+from viewkeeper.algebra.prune import over_used_columns
 from viewkeeper.algebra.relations import Relation
 from viewkeeper.algebra.schema import TableSchema
-from viewkeeper.algebra.walk import base_tables
+from viewkeeper.algebra.walk import base_tables, scans
 from viewkeeper.catalog.catalog import DATALOG, Catalog, ViewDefinition
 from viewkeeper.datalog.parse import parse_program
 from viewkeeper.datalog.translate import translate
@@ -118,7 +119,7 @@ def _compiled(given: _Source) -> View:
     limit, asked = int(properties.get(MAX_ITERATIONS, ITERATION_LIMIT)), properties.get(STRATEGY, "auto")
     relation = None if query.relation is None else without_unused(query.relation)
     plan, for_ids = (_typed(relation, definition, by_ids) for by_ids in (False, True))
-    by_ids = _by_ids(name, for_ids, schemas, asked, Caching(properties.get(CACHES, "auto")))
+    by_ids = _by_ids(definition, for_ids, schemas, asked, Caching(properties.get(CACHES, "auto")))
     strata = _strata(name, plan, by_ids)
     is_plain = not isinstance(by_ids, IdView)
     return View(
@@ -191,14 +192,24 @@ def _grouping_sets(cubes: tuple[CubeView, ...], strata: tuple[Stratum, ...]) -> 
 
 
 def _by_ids(
-    name: str, relation: Relation | None, schemas: tuple[TableSchema, ...], asked: str, caching: Caching
+    definition: ViewDefinition,
+    relation: Relation | None,
+    schemas: tuple[TableSchema, ...],
+    asked: str,
+    caching: Caching,
 ) -> IdView | Reason | None:
     if asked not in (ID_DIFFS, TUPLE_DIFFS):
         return None
     if relation is None:
         return Reason("untranslatable", "The query cannot be written as a plan.")
+    narrow = over_used_columns(relation)
+    read = (bound.source for scan in scans(narrow) for bound in scan.bound)
+    maps = [column.name for column in (*read, *definition.columns) if "map<" in column.type]
+    if maps:
+        why = f"It would compare values of {maps[0]} before and after, which are maps: Spark cannot."
+        return Reason("maps", why)
     tables = {schema.name: schema for schema in schemas}
-    return define(name, relation, tables, caching=caching, tuple_based=asked == TUPLE_DIFFS)
+    return define(definition.name, narrow, tables, caching=caching, tuple_based=asked == TUPLE_DIFFS)
 
 
 def _strata(name: str, relation: Relation | None, by_ids: IdView | Reason | None) -> tuple[Stratum, ...]:

@@ -39,6 +39,8 @@ from viewkeeper.maintenance.lattice.recognise import cube_view
 from viewkeeper.maintenance.summary_delta.prepare import summary_delta
 from viewkeeper.maintenance.summary_delta.state import stored_columns, visible
 from viewkeeper.report import Reason
+from viewkeeper.sql.known_relations import StaticCatalog
+from viewkeeper.sql.parse import parse_view
 
 
 def code(child: CubeView, parent: CubeView) -> str:
@@ -261,3 +263,23 @@ class TestAnswers:
         found = answer(other, FIGURE_1, full_state)
         assert isinstance(found, Reason)
         assert found.code == "no-view"
+
+
+SHOWING_SIGNS = ("CAST(x AS STRING)", "- x", "if(x > 0, x, NULL)")
+
+
+@pytest.mark.parametrize("key", [*SHOWING_SIGNS, "x > 0", "(x) IN (1, 2)", "n + 1"])
+def test_signs_of_zeros_are_not_read_from_groups(key: str) -> None:
+    """A group shows −0.0 as 0.0; comparisons see no difference."""
+    floats = TableSchema("f", (Column("x", "double"), Column("n", "int")))
+
+    def by(keys: str) -> CubeView:
+        text = f"SELECT {keys}, COUNT(*) AS c FROM f GROUP BY {keys}"
+        found = cube_view(parse_view(text, StaticCatalog([floats])).relation, {"f": floats}, keys)
+        assert isinstance(found, CubeView)
+        return found
+
+    if key in SHOWING_SIGNS:
+        assert code(by(key), by("x, n")) == "zeros"
+    else:
+        assert isinstance(derives(by(key), by("x, n")), Edge)

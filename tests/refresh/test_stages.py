@@ -13,6 +13,7 @@ import pytest
 from viewkeeper.algebra.schema import COUNT, Column, TableSchema
 from viewkeeper.catalog.catalog import Catalog, ViewDefinition
 from viewkeeper.inspect.status import status
+from viewkeeper.limits import LIMITS
 from viewkeeper.maintenance.incremental import Incremental
 from viewkeeper.maintenance.recompute import Recompute
 from viewkeeper.planning.explanation import unbound
@@ -57,7 +58,7 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     assert log.commit(Entry(2, catalog, {"sales": after, "sums": sums}))
     monkeypatch.setattr(Workspace, "under", lambda self, view: nullcontext())
     monkeypatch.setattr(Execution, "physical", lambda self, plan: unbound(plan))
-    return Workspace(log, cast(Engine, SimpleNamespace(is_netting=False, keeping=nullcontext)))
+    return Workspace(log, cast(Engine, SimpleNamespace(is_netting=False, keeping=nullcontext, limits=LIMITS)))
 
 
 @pytest.fixture

@@ -131,3 +131,31 @@ def test_groups_may_be_maps(warehouse: vk.Warehouse) -> None:
     assert all(warehouse.verify(view) for view in MAPS)
     with pytest.raises(vk.ViewkeeperError, match="MAP type columns in a set operation"):
         warehouse.create_view("refused", "SELECT DISTINCT m FROM t")
+
+
+def test_maps_are_no_hindrance_to_id_based_diffs(warehouse: vk.Warehouse) -> None:
+    """Where a view reads them it is kept in another way; where it does not they are not looked at."""
+    beside = Beside(
+        warehouse,
+        "CREATE TABLE t (k INT, n INT, m MAP<STRING, INT>, PRIMARY KEY (k))",
+        "INSERT INTO t VALUES (1, 1, map('a', 1)), (2, 1, map('a', 1, 'b', 2)), (3, 2, NULL)",
+    )
+    texts = {
+        "without": "SELECT a.k, b.n FROM t a JOIN t b ON a.n = b.n",
+        "shown": "SELECT k, m FROM t WHERE n > 0",
+        "looked_into": "SELECT k, m['a'] AS a FROM t WHERE cardinality(m) > 0",
+        "made": "SELECT k, map(k, n) AS made FROM t",
+    }
+    for strategy in ("id-diffs", "tuple-diffs"):
+        for name, text in texts.items():
+            named = f"{name}_{strategy[:2]}"
+            warehouse.create_view(named, text, policy="incremental", strategy=strategy)
+            beside.views[named] = text
+    report = beside.after(
+        "UPDATE t SET n = 2, m = map('b', 2, 'a', 7) WHERE k = 2",
+        "DELETE FROM t WHERE k = 3",
+        "INSERT INTO t VALUES (4, 2, map())",
+    )
+    kept = {entry.view: entry.strategy for entry in report}
+    assert (kept["without_id"], kept["without_tu"]) == ("id-diffs", "tuple-diffs")
+    assert "recompute" not in kept.values()

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 import viewkeeper as vk
+from tests.regressions.beside_spark import Beside
+from tests.regressions.beside_spark import bag as bag_of
 from tests.regressions.mirrored import Mirrored, comparable
 from viewkeeper.errors import DuplicateKey, MissingRows
 
@@ -166,3 +168,30 @@ def test_changes_of_a_sign_are_told(warehouse: vk.Warehouse) -> None:
     with warehouse.transaction() as t:
         t.update("t", [(1, 0.0), (2, -0.0)])
     assert shown(warehouse.changes("t", before)) == bag(("update", 1, 1, -0.0, 0.0))
+
+
+def test_signs_are_told_by_rows_and_not_by_groups(warehouse: vk.Warehouse, every_edge: None) -> None:
+    """A group by a float shows all its zeros as 0.0: another view, or a query, may not take signs from it."""
+    beside = Beside(
+        warehouse,
+        "CREATE TABLE d (k DOUBLE, c STRING, PRIMARY KEY (k))",
+        "CREATE TABLE t (x DOUBLE, n INT)",
+        "INSERT INTO d VALUES (0D, 'a'), (1D, 'b')",
+        "INSERT INTO t VALUES (-0D, 1), (0D, 2), (-0D, 3), (1D, 4)",
+    )
+    by_text = "SELECT CAST(x AS STRING) AS s, COUNT(*) AS c FROM t GROUP BY CAST(x AS STRING)"
+    by_key = """SELECT CAST(d.k AS STRING) AS s, SUM(n) AS c FROM t JOIN d ON t.x = d.k
+        GROUP BY CAST(d.k AS STRING)"""
+    beside.define(
+        {
+            "by_x": "SELECT x, COUNT(*) AS c, SUM(n) AS s FROM t GROUP BY x",
+            "by_text": by_text,
+            "by_test": "SELECT x > 0 AS p, COUNT(*) AS c FROM t GROUP BY x > 0",
+            "by_key": by_key,
+        }
+    )
+    report = beside.after("INSERT INTO t VALUES (-0D, 5), (0D, 6)", "DELETE FROM t WHERE n = 1")
+    assert {entry.view for entry in report if entry.strategy != "recompute"} == set(beside.views)
+    warehouse.drop("by_text")
+    assert warehouse.explain_query(by_text).view is None
+    assert bag_of(warehouse.sql(by_text)) == bag_of(warehouse.sql(by_text, use_views=False))

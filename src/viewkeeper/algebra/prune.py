@@ -26,7 +26,7 @@ from viewkeeper.algebra.relations import (
     Window,
 )
 from viewkeeper.algebra.schema import COUNT
-from viewkeeper.algebra.walk import children, nodes, with_children
+from viewkeeper.algebra.walk import children, nodes, rewrite, with_children
 
 Needed = Mapping[Relation, frozenset[str]]
 
@@ -78,6 +78,18 @@ def _asked(node: Relation, needed: frozenset[str]) -> Iterator[tuple[Relation, f
 
 def _used(expressions: Iterable[Scalar]) -> frozenset[str]:
     return frozenset(name for expr in expressions for name in columns_of(expr))
+
+
+def over_used_columns(rel: Relation) -> Relation:
+    """The plan over scans of no more columns than it looks at."""
+    wanted = needed_columns(rel)
+
+    def narrowed(node: Relation) -> Relation:
+        if not isinstance(node, Scan):
+            return node
+        return replace(node, bound=tuple(one for one in node.bound if one.name in wanted[node]))
+
+    return rewrite(rel, narrowed)
 
 
 def pruned(rel: Relation) -> Relation:

@@ -179,6 +179,29 @@ def _exactly(expr: Scalar, rel: Relation, known: _Known) -> Scalar:
     return expr.transform(told)
 
 
+def type_shown(expr: Scalar, kind: Callable[[str], str | None]) -> str | None:
+    """The type of an expression over columns of some types, as far as its form shows it: "" stands for any
+    that holds no floats, and None for one that may hold some."""
+    expr = expr.unnest()
+    if isinstance(expr, exp.Column):
+        return kind(expr.name)
+    if isinstance(expr, exp.Cast):
+        return expr.to.sql(dialect="spark").lower()
+    if isinstance(expr, (exp.Predicate, exp.Connector, exp.Not)):
+        return _NO_FLOATS
+    return None if _may_make_floats(expr, kind) else _NO_FLOATS
+
+
+def _may_make_floats(expr: Scalar, kind: Callable[[str], str | None]) -> bool:
+    kinds = {kind(one.name) for one in expr.find_all(exp.Column)}
+    texts = "string" in kinds or any(one.is_string for one in expr.find_all(exp.Literal))
+    return (
+        any(one is None or holds_floats(one) for one in kinds)
+        or any(not isinstance(part, _NO_MAKERS) or _is_float(part) for part in expr.walk())
+        or (texts and expr.find(*_ARITHMETIC) is not None)
+    )
+
+
 class _Known:
     """What is known of the types of columns; of many nodes, each found once."""
 
@@ -231,23 +254,8 @@ class _Known:
 
     def _made(self, rel: Relation, items: Iterable[Named], name: str) -> str | None:
         """The type of an expression over a relation, which is an item of this name."""
-        expr = next(item.expr for item in items if item.name == name).unnest()
-        if isinstance(expr, exp.Column):
-            return self.kind(rel, expr.name)
-        if isinstance(expr, exp.Cast):
-            return expr.to.sql(dialect="spark").lower()
-        if isinstance(expr, (exp.Predicate, exp.Connector, exp.Not)):
-            return _NO_FLOATS
-        return None if self._may_make_floats(rel, expr) else _NO_FLOATS
-
-    def _may_make_floats(self, rel: Relation, expr: Scalar) -> bool:
-        kinds = {self.kind(rel, one.name) for one in expr.find_all(exp.Column)}
-        texts = "string" in kinds or any(one.is_string for one in expr.find_all(exp.Literal))
-        return (
-            any(kind is None or holds_floats(kind) for kind in kinds)
-            or any(not isinstance(part, _NO_MAKERS) or _is_float(part) for part in expr.walk())
-            or (texts and expr.find(*_ARITHMETIC) is not None)
-        )
+        expr = next(item.expr for item in items if item.name == name)
+        return type_shown(expr, lambda column: self.kind(rel, column))
 
     def _common(self, inputs: Iterable[Relation], place: int) -> str | None:
         kinds = {self.kind(each, each.columns[place]) for each in inputs}

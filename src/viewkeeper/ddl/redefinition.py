@@ -11,10 +11,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from viewkeeper.algebra.node import MalformedPlan
-from viewkeeper.algebra.prune import needed_columns, pruned
-from viewkeeper.algebra.relations import Relation, Scan
+from viewkeeper.algebra.prune import over_used_columns, pruned
 from viewkeeper.algebra.schema import Column, is_hidden
-from viewkeeper.algebra.walk import rewrite
 from viewkeeper.catalog.catalog import Catalog, ViewDefinition
 from viewkeeper.errors import AmbiguousColumn, DependencyError, InvalidSQL, UnknownColumn
 from viewkeeper.maintenance.recursion.stored_strata import stored_names
@@ -199,22 +197,9 @@ def _means_else(view: ViewDefinition, draft: Draft) -> bool:
     if before is None or after is None:
         return before is not after
     try:
-        return _needed(before) != _needed(after)
+        return over_used_columns(pruned(before)) != over_used_columns(pruned(after))
     except MalformedPlan:
         return True
-
-
-def _needed(plan: Relation) -> Relation:
-    """The plan over scans of no more columns than it looks at."""
-    plan = pruned(plan)
-    wanted = needed_columns(plan)
-
-    def narrowed(node: Relation) -> Relation:
-        if not isinstance(node, Scan):
-            return node
-        return replace(node, bound=tuple(one for one in node.bound if one.name in wanted[node]))
-
-    return rewrite(plan, narrowed)
 
 
 def _has_other_columns(work: Workspace, draft: Draft, view: ViewDefinition) -> bool:

@@ -23,13 +23,17 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from viewkeeper.algebra.expressions import Named, Scalar, column, columns_of
+from viewkeeper.algebra.zeros import holds_floats, type_shown
 from viewkeeper.delta.parts import PartKind
-from viewkeeper.maintenance.lattice.cube_view import CubeView, Dimension, short
+from viewkeeper.maintenance.lattice.cube_view import CubeView, Dimension, column_of, short
 from viewkeeper.maintenance.lattice.hierarchy import closure, dependencies
 from viewkeeper.maintenance.refused import Refused
 from viewkeeper.maintenance.summary_delta.prepare import argument_of, times, when_not_null
 from viewkeeper.maintenance.summary_delta.state import ROWS, StateColumn, state_columns
 from viewkeeper.report import Reason
+
+_SIGNLESS = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Is, exp.In, exp.Between)
+"""What finds −0.0 and 0.0 equal."""
 
 
 @dataclass(frozen=True)
@@ -125,21 +129,32 @@ class _Rewriting:
     parent: CubeView
     joins: dict[str, EdgeJoin] = field(default_factory=dict)
 
-    def over(self, expr: Scalar) -> Scalar:
+    def over(self, expr: Scalar, above: exp.Expr | None = None) -> Scalar:
+        """An expression over the parent; it is a part of the one `above`, if there is one."""
         for key in self.parent.all_keys:
             if key.expr == expr:
+                self._must_not_show_signs(expr, above)
                 return column(key.name)
         if isinstance(expr, exp.Column):
             return self._attribute(expr)
         copy = expr.copy()
+        above = above if isinstance(expr, exp.Paren) else expr
         for name, value in list(copy.args.items()):
-            copy.set(name, self._argument(value))
+            copy.set(name, self._argument(value, above))
         return copy
 
-    def _argument(self, value: object) -> object:
+    def _argument(self, value: object, above: exp.Expr | None) -> object:
         if isinstance(value, list):
-            return [self._argument(item) for item in value]
-        return self.over(value) if isinstance(value, exp.Expression) else value
+            return [self._argument(item, above) for item in value]
+        return self.over(value, above) if isinstance(value, exp.Expression) else value
+
+    def _must_not_show_signs(self, key: Scalar, above: exp.Expr | None) -> None:
+        """A group shows its zeros without signs. Rows have them, and all but comparisons may show it."""
+        if above is None or isinstance(above, _SIGNLESS):
+            return
+        kind = type_shown(key, lambda name: _type_of(self.child, name))
+        if kind is None or holds_floats(kind):
+            raise Refused("zeros", f"{self.parent.name} shows no signs of zeros in {_text(key)}")
 
     def _attribute(self, attribute: exp.Column) -> Scalar:
         dimension = self.child.dimension(attribute.name)
@@ -198,6 +213,11 @@ class _Rewriting:
                 return times(argument, column(ROWS))
             case _:
                 return argument
+
+
+def _type_of(view: CubeView, name: str) -> str | None:
+    found = column_of(view, name)
+    return None if found is None else found.type
 
 
 def _text(expr: Scalar) -> str:

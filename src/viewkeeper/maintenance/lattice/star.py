@@ -15,6 +15,7 @@ from sqlglot import exp
 from viewkeeper.algebra.expressions import Scalar, rename_columns
 from viewkeeper.algebra.relations import Scan
 from viewkeeper.algebra.schema import ForeignKey, TableSchema
+from viewkeeper.algebra.zeros import holds_floats
 from viewkeeper.maintenance.lattice.cube_view import Dimension
 from viewkeeper.maintenance.refused import Refused
 
@@ -109,10 +110,12 @@ def _dimension(
 def _names(
     target: Occurrence, parent: Occurrence, found: KeyReference, dimension: Dimension, names: dict[str, str]
 ) -> dict[str, str]:
-    """Canonical names of a dimension's columns; its key is called as the foreign key of the same type."""
+    """Canonical names of a dimension's columns; its key is called as the foreign key of the same type. Floats
+    are not: where they are equal, their zeros may have other signs."""
     result = {target.internal(c.name): dimension.attribute(c.name) for c in target.schema.columns}
     for foreign, key in zip(found.columns, dimension.key, strict=True):
-        if parent.schema.column(foreign).type == target.schema.column(key).type:
+        kind = target.schema.column(key).type
+        if parent.schema.column(foreign).type == kind and not holds_floats(kind):
             result[target.internal(key)] = names[parent.internal(foreign)]
     return result
 
