@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -10,7 +14,7 @@ from viewkeeper.algebra.merge.spec import MergeSpec, Operator
 from viewkeeper.algebra.schema import Column, ForeignKey, TableSchema
 from viewkeeper.catalog.catalog import Catalog, ViewDefinition
 from viewkeeper.errors import NotFound, StorageError
-from viewkeeper.storage.commits import Entry, WarehouseLog
+from viewkeeper.storage.commits import WHOLE_EVERY, Entry, WarehouseLog
 from viewkeeper.storage.objects import Folder
 from viewkeeper.storage.relation import DataFile, Layer, RelationState
 
@@ -79,6 +83,86 @@ def test_entries_are_ordered_by_number(log: WarehouseLog) -> None:
         log.commit(entry(version))
     assert reopened(log).latest().version == 11
     assert log.versions() == list(range(1, 12))
+
+
+def written(log: WarehouseLog, version: int) -> dict[str, Any]:
+    content = Path(log.folder.url, "_viewkeeper", f"{version:020d}.json").read_text()
+    return cast("dict[str, Any]", json.loads(content))
+
+
+def test_an_entry_holds_what_differs_from_the_one_before(log: WarehouseLog) -> None:
+    views = {f"v{number}": replace(VIEW, name=f"v{number}") for number in range(200)}
+    first = Entry(1, Catalog({"t": TABLE}, views), {"t": STATE, "u": STATE, "gone": STATE})
+    log.commit(first)
+    moved = replace(first.catalog, views={**views, "v7": replace(views["v7"], position=2)})
+    log.commit(Entry(2, moved, {"t": replace(STATE, main_rows=8), "u": STATE}))
+    changed = written(log, 2)["changed"]
+    assert {kind: set(names) for kind, names in changed.items()} == {
+        "tables": set(),
+        "views": {"v7"},
+        "relations": {"t", "gone"},
+    }
+    found = reopened(log).latest()
+    assert (found.catalog, dict(found.relations)) == (moved, dict(log.latest().relations))
+    assert list(found.catalog.views) == list(views)
+
+
+def test_names_that_are_dropped_and_made_again_keep_their_new_order(log: WarehouseLog) -> None:
+    log.commit(Entry(1, Catalog(), {"t": STATE, "u": STATE}))
+    log.commit(Entry(2, Catalog(), {"u": STATE, "t": replace(STATE, main_rows=8)}))
+    assert list(reopened(log).latest().relations) == ["u", "t"]
+
+
+def test_any_version_is_read_through_few_entries(log: WarehouseLog) -> None:
+    for version in range(1, 3 * WHOLE_EVERY):
+        state = replace(STATE, main_rows=version)
+        log.commit(Entry(version, Catalog({"t": TABLE}), {"t": state, "u": STATE}))
+    for version in (1, WHOLE_EVERY, WHOLE_EVERY + 1, 3 * WHOLE_EVERY - 1):
+        other = reopened(log)
+        assert other.entry(version).relations["t"].main_rows == version
+        assert len(other._cache) <= WHOLE_EVERY
+    assert [v for v in log.versions() if "base" not in written(log, v)] == [
+        1,
+        1 + WHOLE_EVERY,
+        1 + 2 * WHOLE_EVERY,
+    ]
+
+
+def test_what_goes_on_from_a_forgotten_version_is_read(log: WarehouseLog) -> None:
+    for version in range(1, 8):
+        log.commit(Entry(version, Catalog(), {"t": replace(STATE, main_rows=version)}))
+    begun, late = reopened(log), reopened(log)
+    begun.folder = Interrupted(log.folder.url, before=3, then=lambda: log.forget([1, 2, 3, 5]))
+    assert begun.latest().relations["t"].main_rows == 7
+    assert {v: late.entry(v).relations["t"].main_rows for v in late.versions()} == {4: 4, 6: 6, 7: 7}
+
+
+class Interrupted(Folder):
+    """Something else happens before one entry is read."""
+
+    def __init__(self, url: str, before: int, then: Callable[[], None]) -> None:
+        super().__init__(url)
+        self.before, self.then = before, then
+
+    def read(self, path: str) -> bytes:
+        if path.endswith(f"{self.before}.json"):
+            self.then()
+        return super().read(path)
+
+
+def test_entries_of_the_first_format_are_whole(log: WarehouseLog) -> None:
+    log.commit(entry(1))
+    [file] = Path(log.folder.url, "_viewkeeper").glob("*.json")
+    file.write_text(json.dumps({**written(log, 1), "format": 1}))
+    assert reopened(log).latest().relations == {"t": STATE}
+
+
+def test_entries_of_later_versions_are_refused(log: WarehouseLog) -> None:
+    log.commit(entry(1))
+    [file] = Path(log.folder.url, "_viewkeeper").glob("*.json")
+    file.write_text(json.dumps({**written(log, 1), "format": 99}))
+    with pytest.raises(StorageError, match="later version of Viewkeeper"):
+        reopened(log).latest()
 
 
 def test_forgotten_versions_cannot_be_read(log: WarehouseLog) -> None:

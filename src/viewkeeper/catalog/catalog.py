@@ -190,13 +190,13 @@ class Catalog:
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "tables": [_table_to_json(table) for table in self.tables.values()],
+            "tables": [table_to_json(table) for table in self.tables.values()],
             "views": [view.to_json() for view in self.views.values()],
         }
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Catalog:
-        tables = [_table_from_json(table) for table in data["tables"]]
+        tables = [table_from_json(table) for table in data["tables"]]
         views = [ViewDefinition.from_json(view) for view in data["views"]]
         return Catalog({t.name: t for t in tables}, {v.name: v for v in views})
 
@@ -209,7 +209,7 @@ def _visible(schema: TableSchema) -> TableSchema:
     return replace(schema, columns=tuple(c for c in schema.columns if not is_hidden(c.name)))
 
 
-def _table_to_json(table: TableSchema) -> dict[str, Any]:
+def table_to_json(table: TableSchema) -> dict[str, Any]:
     return {
         "name": table.name,
         "columns": [c.to_json() for c in table.columns],
@@ -219,7 +219,7 @@ def _table_to_json(table: TableSchema) -> dict[str, Any]:
     }
 
 
-def _table_from_json(data: Mapping[str, Any]) -> TableSchema:
+def table_from_json(data: Mapping[str, Any]) -> TableSchema:
     return TableSchema(
         name=data["name"],
         columns=tuple(Column(*column) for column in data["columns"]),

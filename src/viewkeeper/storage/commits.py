@@ -2,23 +2,34 @@
 
 An entry is created with put-if-absent. What the newest entry does not name does not exist: a crash
 before it leaves the old state, a crash after it the new one, and of two writers one wins.
+
+Every `WHOLE_EVERY`th entry is written whole. The others hold only what differs from the entry before, so
+that a commit costs what it changes, however many views there are.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
-from viewkeeper.catalog.catalog import Catalog
-from viewkeeper.errors import NotFound, StorageError
+from viewkeeper.catalog.catalog import Catalog, ViewDefinition, table_from_json, table_to_json
+from viewkeeper.errors import MissingFile, NotFound, StorageError
 from viewkeeper.storage.objects import Folder
 from viewkeeper.storage.relation import RelationState
 
-FORMAT = 1
+FORMAT = 2
+"""Entries of format 1 are all whole."""
+
+WHOLE_EVERY = 20
+"""A process that opens the warehouse reads at most so many entries."""
+
 _LOG = "_viewkeeper"
+
+Named = TypeVar("Named")
 
 
 @dataclass(frozen=True)
@@ -39,28 +50,90 @@ class Entry:
         """What this commit did to a view, if anything."""
         return next((report for report in self.report.get("views", []) if report["view"] == view), None)
 
-    def to_bytes(self) -> bytes:
+    def to_bytes(self, before: Entry | None = None) -> bytes:
+        """The whole entry, or what differs from the one before; that names it as its base."""
+        differences = None if before is None else _differences(before, self)
         data = {
             "format": FORMAT,
             "version": self.version,
             "written": self.written,
             "operation": self.operation,
-            "catalog": self.catalog.to_json(),
-            "relations": {name: state.to_json() for name, state in self.relations.items()},
             "report": self.report,
+            **({"base": self.version - 1, **differences} if differences else self._whole()),
         }
         return json.dumps(data, separators=(",", ":"), default=str).encode()
 
-    @staticmethod
-    def from_bytes(content: bytes, path: str) -> Entry:
+    def _whole(self) -> dict[str, Any]:
+        relations = {name: state.to_json() for name, state in self.relations.items()}
+        return {"catalog": self.catalog.to_json(), "relations": relations}
+
+
+class WrittenEntry:
+    """An entry as it stands in its file: whole, or as what differs from its base."""
+
+    def __init__(self, content: bytes, path: str) -> None:
+        self.path = path
+        with self._read():
+            self._data = json.loads(content)
+            self.base: int | None = self._data.get("base")
+            if self._data["format"] > FORMAT:
+                what = f"The warehouse log entry {path} was written by a later version of Viewkeeper."
+                raise StorageError(what, hint="Install that version, or a newer one.")
+
+    def entry(self, before: Entry | None) -> Entry:
+        """The entry; `before` is its base, where it has one."""
+        data = self._data
+        with self._read():
+            catalog, relations = self._whole() if before is None else self._applied_to(before)
+            return Entry(
+                data["version"], catalog, relations, data["operation"], data["written"], data["report"]
+            )
+
+    def _whole(self) -> tuple[Catalog, dict[str, RelationState]]:
+        relations = {n: RelationState.from_json(s) for n, s in self._data["relations"].items()}
+        return Catalog.from_json(self._data["catalog"]), relations
+
+    def _applied_to(self, before: Entry) -> tuple[Catalog, dict[str, RelationState]]:
+        changed, catalog = self._data["changed"], before.catalog
+        tables = _applied(catalog.tables, changed["tables"], table_from_json)
+        views = _applied(catalog.views, changed["views"], ViewDefinition.from_json)
+        relations = _applied(before.relations, changed["relations"], RelationState.from_json)
+        return Catalog(tables, views), relations
+
+    @contextmanager
+    def _read(self) -> Iterator[None]:
         try:
-            data = json.loads(content)
-            relations = {n: RelationState.from_json(state) for n, state in data["relations"].items()}
-            catalog = Catalog.from_json(data["catalog"])
-        except (ValueError, KeyError, TypeError) as error:
-            what = f"The warehouse log entry {path} cannot be read."
+            yield
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            what = f"The warehouse log entry {self.path} cannot be read."
             raise StorageError(what, str(error), "Restore the file from a backup.") from error
-        return Entry(data["version"], catalog, relations, data["operation"], data["written"], data["report"])
+
+
+def _differences(before: Entry, after: Entry) -> dict[str, Any] | None:
+    """What differs between two entries, as JSON; None where it would not tell the order of names."""
+    changed = {
+        "tables": _difference(before.catalog.tables, after.catalog.tables, table_to_json),
+        "views": _difference(before.catalog.views, after.catalog.views, ViewDefinition.to_json),
+        "relations": _difference(before.relations, after.relations, RelationState.to_json),
+    }
+    return None if None in changed.values() else {"changed": changed}
+
+
+def _difference(
+    before: Mapping[str, Named], after: Mapping[str, Named], to_json: Callable[[Named], Any]
+) -> dict[str, Any] | None:
+    """The JSON of what is new or another object than before, by name; None for what is gone."""
+    changed = {name: to_json(one) for name, one in after.items() if before.get(name) is not one}
+    gone = {name: None for name in before if name not in after}
+    in_order = [*(name for name in before if name in after), *(name for name in after if name not in before)]
+    return {**changed, **gone} if in_order == list(after) else None
+
+
+def _applied(
+    before: Mapping[str, Named], changed: Mapping[str, Any], from_json: Callable[[Any], Named]
+) -> dict[str, Named]:
+    new = {name: from_json(data) for name, data in changed.items() if data is not None}
+    return {name: one for name, one in {**before, **new}.items() if name in new or name not in changed}
 
 
 class WarehouseLog:
@@ -87,14 +160,13 @@ class WarehouseLog:
         if version == 0:
             return Entry(0, Catalog(), {})
         if version not in self._cache:
-            path = _path(version)
             if version not in self.versions():
                 raise NotFound(
                     f"The warehouse has no version {version}.",
                     f"Its versions are {self._span()}.",
                     "Ask for one of these; vacuum removes old ones.",
                 )
-            self._cache[version] = Entry.from_bytes(self.folder.read(path), path)
+            self._read(version)
         return self._cache[version]
 
     def versions(self) -> list[int]:
@@ -103,17 +175,45 @@ class WarehouseLog:
     def commit(self, entry: Entry) -> bool:
         """Publishes the entry; False when its version exists already: another writer was first."""
         dated = replace(entry, written=datetime.now(UTC).isoformat(timespec="milliseconds"))
-        if not self.folder.create(_path(entry.version), dated.to_bytes()):
+        is_whole = entry.version % WHOLE_EVERY == 1
+        before = None if is_whole else self.entry(entry.version - 1)
+        if not self.folder.create(_path(entry.version), dated.to_bytes(before)):
             return False
         self._cache[entry.version] = dated
         self._newest = max(self._newest, entry.version)
         return True
 
-    def forget(self, versions: list[int]) -> None:
-        """Removes entries; their versions can no longer be read."""
+    def forget(self, versions: Collection[int]) -> None:
+        """Removes entries; their versions can no longer be read. What stays and goes on from one of them is
+        written whole before."""
+        for version in set(self.versions()) - set(versions):
+            if version - 1 in versions:
+                self.folder.replace(_path(version), self.entry(version).to_bytes())
         self.folder.delete([_path(version) for version in versions])
         for version in versions:
             self._cache.pop(version, None)
+
+    def _read(self, version: int) -> None:
+        """Reads an entry, and those that it goes on from."""
+        try:
+            written = self._back_to_whole(version)
+        except MissingFile:
+            # It was forgotten meanwhile; what goes on from it has been written whole before that.
+            written = self._back_to_whole(version)
+        for one in reversed(written):
+            entry = one.entry(None if one.base is None else self._cache[one.base])
+            self._cache[entry.version] = entry
+
+    def _back_to_whole(self, version: int) -> list[WrittenEntry]:
+        """An entry as it is written, its base, and so on, as far as one that is whole or known."""
+        written = [self._written(version)]
+        while (base := written[-1].base) is not None and base not in self._cache:
+            written.append(self._written(base))
+        return written
+
+    def _written(self, version: int) -> WrittenEntry:
+        path = _path(version)
+        return WrittenEntry(self.folder.read(path), path)
 
     def _span(self) -> str:
         versions = self.versions()
