@@ -118,11 +118,11 @@ class Limits:
     diff_expected: int = 50_000
     """Diffs are put together by the driver where about so many rows will be found."""
 
-    diff_looks: int = 1
-    """So many looks at most are taken for a diff, each an action: Spark takes one to write it."""
+    diff_lookups: int = 1
+    """So many lookups at most are made for a diff, each an action: Spark takes one to write it."""
 
     diff_fetched: int = 4_000_000
-    """Of so many stored rows the driver fetches whatever a look finds: to be told where to stop, Spark
+    """Of so many stored rows the driver fetches whatever a lookup finds: to be told where to stop, Spark
     gathers the rows in one task first (0.12 s instead of 0.15 s)."""
 
 

@@ -89,7 +89,7 @@ def read(
     state = entry.relations[schema.name]
     chosen = [_column(schema, one) for one in columns] if columns is not None else list(schema.names)
     condition = None if where is None else _condition(schema, where)
-    found = _told(schema, lambda: States(log.folder).rows(state, chosen, condition))
+    found = _read(schema, lambda: States(log.folder).rows(state, chosen, condition))
     return Rows(_shown(found, state, chosen), entry.version)
 
 
@@ -102,7 +102,7 @@ def changes(path: str, name: str, since: int, until: int | None = None) -> Rows:
     def feed() -> pa.Table:
         return plan_rows(feed_of(after), {"changes": States(log.folder).signed(before, after)})
 
-    found = _told(schema, feed)
+    found = _read(schema, feed)
     visible = [stored_type(one.type) for one in schema.columns]
     kinds = [pa.string(), *(kind for kind in visible for _ in ("old", "new"))]
     fields = list(zip(feed_columns(after), kinds, strict=True))
@@ -120,7 +120,7 @@ def opened(path: str) -> WarehouseLog:
     return log
 
 
-def _told(schema: TableSchema, rows: Any) -> pa.Table:
+def _read(schema: TableSchema, rows: Any) -> pa.Table:
     try:
         return rows()
     except NeedsSpark as error:

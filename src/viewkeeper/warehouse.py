@@ -28,7 +28,7 @@ from viewkeeper.refresh.life import propagate, refresh
 from viewkeeper.refresh.measure import measured
 from viewkeeper.refresh.state import Request
 from viewkeeper.report import Report
-from viewkeeper.spark.engine import Engine
+from viewkeeper.spark.engine import SparkEngine
 from viewkeeper.spark.feed import change_feed
 from viewkeeper.spark.session import DataFrame, SparkSession, local_session
 from viewkeeper.storage.commits import WarehouseLog, states_between
@@ -46,7 +46,7 @@ class Warehouse:
         self._owns_spark = spark is None
         self.spark = spark or local_session()
         self.path = folder.url
-        self._work = Workspace(WarehouseLog(folder), Engine(self.spark, folder))
+        self._work = Workspace(WarehouseLog(folder), SparkEngine(self.spark, folder))
         self._work.log.followers.append(lambda entry: publications.follow(self._work, entry))
 
     @property

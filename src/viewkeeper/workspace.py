@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from viewkeeper.catalog.catalog import Settings, ViewDefinition
-from viewkeeper.spark.engine import Engine
+from viewkeeper.spark.engine import SparkEngine
 from viewkeeper.spark.meaning import settings_of, under
 from viewkeeper.spark.read import Reader
 from viewkeeper.storage.commits import WarehouseLog
@@ -28,7 +28,7 @@ class Workspace:
     """One open warehouse."""
 
     log: WarehouseLog
-    engine: Engine
+    engine: SparkEngine
     on_progress: Callable[[ProgressEvent], None] | None = field(default=None)
     answers: dict[Hashable, bool] = field(default_factory=dict)
     """What was found out about states of relations, which never change."""

@@ -24,7 +24,7 @@ from pyspark.sql import SparkSession
 
 import viewkeeper as vk
 from viewkeeper.spark import anew, stored_relations
-from viewkeeper.spark.engine import Engine
+from viewkeeper.spark.engine import SparkEngine
 from viewkeeper.storage.objects import Folder
 
 
@@ -54,7 +54,7 @@ class Deadline:
 
 def change(path: Path, address: str, scenario: str, deadline: Deadline) -> None:
     warehouse = vk.open(str(path), spark=SparkSession.builder.remote(address).getOrCreate())
-    Engine.write = deadline.around(Engine.write)  # type: ignore[method-assign]
+    SparkEngine.write = deadline.around(SparkEngine.write)  # type: ignore[method-assign]
     Folder.create = deadline.around(Folder.create)  # type: ignore[method-assign]
     anew.commit_main = deadline.around(anew.commit_main)
     stored_relations.commit_main = deadline.around(stored_relations.commit_main)

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from tests.following.golden import tables
 from viewkeeper.algebra.schema import COUNT
 from viewkeeper.errors import ViewkeeperError
-from viewkeeper.spark.engine import Engine
+from viewkeeper.spark.engine import SparkEngine
 from viewkeeper.spark.followed import rows_in_files
 from viewkeeper.spark.frames import counted
 from viewkeeper.spark.read import Reader
@@ -67,7 +67,7 @@ MISREAD = ("columnmapping", "icebegCompat", "basic-decimal-table")
 
 @pytest.fixture(scope="module")
 def reader(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Reader:
-    return Reader(Engine(spark, Folder(str(tmp_path_factory.mktemp("golden")))))
+    return Reader(SparkEngine(spark, Folder(str(tmp_path_factory.mktemp("golden")))))
 
 
 def test_the_tables_are_all_looked_at() -> None:

@@ -21,7 +21,7 @@ from viewkeeper.refresh import explain as explained
 from viewkeeper.refresh import life, measure
 from viewkeeper.refresh.state import RefreshState, through
 from viewkeeper.refresh.task import Task
-from viewkeeper.spark.engine import Engine
+from viewkeeper.spark.engine import SparkEngine
 from viewkeeper.spark.execute import Execution
 from viewkeeper.storage.commits import Entry, WarehouseLog
 from viewkeeper.storage.draft import Draft
@@ -58,7 +58,9 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     assert log.commit(Entry(2, catalog, {"sales": after, "sums": sums}))
     monkeypatch.setattr(Workspace, "under", lambda self, view: nullcontext())
     monkeypatch.setattr(Execution, "physical", lambda self, plan: unbound(plan))
-    return Workspace(log, cast(Engine, SimpleNamespace(is_netting=False, keeping=nullcontext, limits=LIMITS)))
+    return Workspace(
+        log, cast(SparkEngine, SimpleNamespace(is_netting=False, keeping=nullcontext, limits=LIMITS))
+    )
 
 
 @pytest.fixture

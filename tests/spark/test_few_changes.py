@@ -10,7 +10,7 @@ import pytest
 import viewkeeper as vk
 from viewkeeper.engine.rows import Held
 from viewkeeper.limits import LIMITS
-from viewkeeper.spark.engine import Engine
+from viewkeeper.spark.engine import SparkEngine
 from viewkeeper.spark.frames import Answer
 
 pytestmark = pytest.mark.usefixtures("maintained")
@@ -29,13 +29,13 @@ CHANGED = """
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[Answer]:
     """What was read of changes, for whom it might concern."""
     found: list[Answer] = []
-    opens = Engine.open
+    opens = SparkEngine.open
 
-    def watched(self: Engine, *arguments: object) -> Answer:
+    def watched(self: SparkEngine, *arguments: object) -> Answer:
         found.append(opens(self, *arguments))  # type: ignore[arg-type]
         return found[-1]
 
-    monkeypatch.setattr(Engine, "open", watched)
+    monkeypatch.setattr(SparkEngine, "open", watched)
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import viewkeeper as vk
-from viewkeeper.spark.engine import Engine
+from viewkeeper.spark.engine import SparkEngine
 
 pytestmark = pytest.mark.usefixtures("maintained")
 
@@ -37,13 +37,13 @@ def asked(monkeypatch: pytest.MonkeyPatch, limit: Callable[..., None]) -> list[s
     """Every relation is worth asking; the SQL that did so."""
     limit(worth_in_list=0)
     found: list[str] = []
-    text = Engine.text
+    text = SparkEngine.text
 
-    def noted(self: Engine, sql: str, frames: Any) -> Any:
+    def noted(self: SparkEngine, sql: str, frames: Any) -> Any:
         found.extend([sql] if " IN (" in sql else [])
         return text(self, sql, frames)
 
-    monkeypatch.setattr(Engine, "text", noted)
+    monkeypatch.setattr(SparkEngine, "text", noted)
     return found
 
 

@@ -59,13 +59,13 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The physical plans of the results that are fetched."""
     found: list[str] = []
 
-    def watched(self: engine.Engine, frame: DataFrame, limit: int) -> pa.Table:
+    def watched(self: engine.SparkEngine, frame: DataFrame, limit: int) -> pa.Table:
         with settings(frame.sparkSession):
             found.append(frame._jdf.queryExecution().executedPlan().toString())
         return collected(self, frame, limit)
 
-    collected = engine.Engine.collected
-    monkeypatch.setattr(engine.Engine, "collected", watched)
+    collected = engine.SparkEngine.collected
+    monkeypatch.setattr(engine.SparkEngine, "collected", watched)
     return found
 
 

@@ -128,7 +128,7 @@ def weighted(rel: Relation) -> Relation:
         case UnionAll():
             return UnionAll(tuple(weighted(child) for child in rel.inputs))
         case Join(kind=JoinKind.SEMI | JoinKind.ANTI):
-            return Join(weighted(rel.left), *_looked_for(rel))
+            return Join(weighted(rel.left), *_probed(rel))
         case Join():
             return _weighted_join(rel)
         case _:
@@ -146,7 +146,7 @@ def plain(rel: Relation) -> Relation:
         case Distinct() if is_counted(rel.child):
             return _presence(rel.child, rel.exact)
         case Join(kind=JoinKind.SEMI | JoinKind.ANTI):
-            return Join(plain(rel.left), *_looked_for(rel))
+            return Join(plain(rel.left), *_probed(rel))
         case _:
             return with_children(rel, tuple(plain(child) for child in children(rel)))
 
@@ -168,7 +168,7 @@ def _sum_of_no_columns(explicit: Relation) -> Relation:
     return Aggregate(explicit, (), (Named(COUNT, total),))
 
 
-def _looked_for(join: Join) -> tuple[Relation, JoinKind, Scalar]:
+def _probed(join: Join) -> tuple[Relation, JoinKind, Scalar]:
     """The set of rows that a semi-join looks for, and how it compares them: only those columns.
 
     A bag is consolidated for it, and less is read and added up when it is narrow. Conditions on the right
@@ -209,7 +209,7 @@ def _set_change(now: Relation, back: Relation) -> Relation:
     One grouping tells both: the bag is not computed a second time to see what it was.
     """
     names, before = now.columns, "__before"
-    here = weighted(now) if _slow_look_up(now) is None else _summed(now)
+    here = weighted(now) if _slow_lookup(now) is None else _summed(now)
     stays = Project(here, (*same((*names, COUNT)), Named(before, column(COUNT))))
     gone = weighted(named_like(back, names))
     taken = Project(gone, (*same(names), Named(COUNT, ZERO), Named(before, column(COUNT))))
@@ -226,7 +226,7 @@ def _is_positive(name: str) -> Scalar:
     return exp.Case(ifs=[exp.If(this=positive, true=literal(1))], default=literal(0))
 
 
-def _slow_look_up(rel: Relation) -> tuple[Relation, Scalar, tuple[Named, ...]] | None:
+def _slow_lookup(rel: Relation) -> tuple[Relation, Scalar, tuple[Named, ...]] | None:
     """Looked-up rows, a condition that takes long to test, and what is asked of those that meet it."""
     match rel:
         case Project(child=Filter(child=Join(kind=JoinKind.SEMI) as found, condition=condition)):
@@ -243,7 +243,7 @@ def _summed(rel: Relation, exact: bool = False) -> Relation:
     if isinstance(rel, UnionAll) and any(isinstance(one, Negate) for one in rel.inputs):
         inputs = (weighted(one) if _is_taken(one) else _summed(one, exact) for one in rel.inputs)
         return _added_up(UnionAll(tuple(inputs)), rel.columns, exact)
-    slow = _slow_look_up(rel)
+    slow = _slow_lookup(rel)
     if slow is not None:
         return _summed_where(*slow, exact)
     return _added_up(weighted(rel), rel.columns, exact)

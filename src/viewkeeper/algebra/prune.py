@@ -38,13 +38,13 @@ def needed_columns(rel: Relation) -> dict[Relation, frozenset[str]]:
     """
     found: dict[Relation, frozenset[str]] = {rel: frozenset(rel.columns)}
     for node in reversed(list(nodes(rel))):
-        for child, names in _asked(node, found[node]):
+        for child, names in _needed_by(node, found[node]):
             found[child] = found.get(child, frozenset()) | (names or frozenset(child.columns[:1]))
     return found
 
 
-def _asked(node: Relation, needed: frozenset[str]) -> Iterator[tuple[Relation, frozenset[str]]]:
-    """What a node asks of its inputs; an operator that is not known here asks for everything."""
+def _needed_by(node: Relation, needed: frozenset[str]) -> Iterator[tuple[Relation, frozenset[str]]]:
+    """The columns that a node needs of each input; an operator that is not known here needs all."""
     match node:
         case Scan() | Reference() | Values():
             return

@@ -109,11 +109,11 @@ def with_signs(rel: Relation, leaf: Leaf, ask: Ask) -> Relation:
         match node:
             case Aggregate(exact=True):
                 floats = known.floats(node, node.key_names)
-                return _told_apart(node, floats) if floats else node
+                return _grouped_by_signs(node, floats) if floats else node
             case Distinct(exact=True):
                 floats = known.floats(node, node.columns)
                 groups = Aggregate(node.child, same(node.columns), ())
-                return _told_apart(groups, floats) if floats else node
+                return _grouped_by_signs(groups, floats) if floats else node
             case Filter() if _tests(node.condition):
                 return Filter(node.child, _exactly(node.condition, node.child, known))
             case Project() if any(_tests(item.expr) for item in node.outputs):
@@ -147,7 +147,7 @@ def _tests(expr: Scalar) -> list[exp.NullSafeNEQ]:
     return [test for test in expr.find_all(exp.NullSafeNEQ) if test.args.get("exact")]
 
 
-def _told_apart(node: Aggregate, floats: Mapping[str, str]) -> Relation:
+def _grouped_by_signs(node: Aggregate, floats: Mapping[str, str]) -> Relation:
     """The groups of an aggregate, told apart by the signs of zeros too, which they show."""
     keys: list[Named] = []
     shown: list[Named] = []

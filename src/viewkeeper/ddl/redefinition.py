@@ -67,10 +67,10 @@ def _lacks_types(definition: ViewDefinition, view: View) -> bool:
 
 
 def _fits(stratum: Stratum, stored: RelationState) -> bool:
-    return stored.merge == stratum.merge and set(_asked_for(stratum)) <= set(stored.names)
+    return stored.merge == stratum.merge and set(_columns_read(stratum)) <= set(stored.names)
 
 
-def _asked_for(stratum: Stratum) -> tuple[str, ...]:
+def _columns_read(stratum: Stratum) -> tuple[str, ...]:
     """The columns that maintenance reads of a stratum."""
     if stratum.state is not None:
         return stratum.state.columns

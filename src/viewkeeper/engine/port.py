@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Protocol, TypeVar
 
 from viewkeeper.algebra.schema import Column
-from viewkeeper.engine.local.run import Look, nowhere
+from viewkeeper.engine.local.run import LookUp, nowhere
 from viewkeeper.engine.rows import Held
 from viewkeeper.planning.physical import Physical
 from viewkeeper.storage.relation import DataFile
@@ -35,7 +35,7 @@ class Engine(Protocol[Frame]):
         ...
 
     def run(
-        self, physical: Physical, frames: Mapping[str, Frame | Held], look: Look = nowhere
+        self, physical: Physical, frames: Mapping[str, Frame | Held], look_up: LookUp = nowhere
     ) -> Frame | Held:
         """The rows of a physical plan over inputs by their names."""
         ...

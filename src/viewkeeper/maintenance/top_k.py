@@ -99,12 +99,12 @@ def _change(name: str, names: tuple[str, ...]) -> Relation:
 
 def _kept(name: str, buffer: Buffer, change: Relation) -> Relation:
     """The candidates, which of them stay, whether these are too few, and whether they are other ones."""
-    placed = _placed(name, buffer, change)
+    ranked = _ranked(name, buffer, change)
     stays = and_(
         exp.GT(this=column(COUNT), expression=literal(0)),
         exp.paren(or_(equal(column(_WHOLE), literal(1)), _before_last())),
     )
-    marked = Project(placed, (*same(placed.columns), Named(_STAYS, _flag(stays))))
+    marked = Project(ranked, (*same(ranked.columns), Named(_STAYS, _flag(stays))))
     is_kept = equal(column(_STAYS), literal(1))
     was_kept = exp.GT(this=column(_STORED), expression=literal(0))
     other = exp.NEQ(this=column(COUNT), expression=column(_STORED))
@@ -125,7 +125,7 @@ def _before_last() -> Scalar:
     return exp.LTE(this=column(_PLACE), expression=column(_LAST))
 
 
-def _placed(name: str, buffer: Buffer, change: Relation) -> Relation:
+def _ranked(name: str, buffer: Buffer, change: Relation) -> Relation:
     """Stored and changed rows, each once, with their places and that of the last stored one."""
     names = change.columns
     stored = Scan(name, bound_columns((*names, COMPLETE)), State.OLD)
@@ -142,9 +142,9 @@ def _placed(name: str, buffer: Buffer, change: Relation) -> Relation:
     )
     each = Aggregate(both, same(names), totals, exact=True)
     place = Named(_PLACE, _over(exp.RowNumber(), total_order(buffer.order, names)))
-    placed = Window(each, (), (place, Named("__all", _over(function("min", column(_WHOLE))))))
+    ranked = Window(each, (), (place, Named("__all", _over(function("min", column(_WHOLE))))))
     last = _over(function("max", _when(exp.GT(this=column(_STORED), expression=literal(0)), column(_PLACE))))
-    beside = Window(placed, (), (Named(_LAST, last),))
+    beside = Window(ranked, (), (Named(_LAST, last),))
     outputs = (*same((*names, COUNT, _STORED, _PLACE, _LAST)), Named(_WHOLE, column("__all")))
     return Project(beside, outputs)
 

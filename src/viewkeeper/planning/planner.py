@@ -69,9 +69,9 @@ def checked_policy(policy: str) -> str:
 def choose(view: View, batch: Batch, policy: str, known: Calibration = UNKNOWN) -> Choice:
     """The choice for one view and one batch."""
     if checked_policy(policy) == "full":
-        asked = Reason("policy-full", "The policy asks for recomputation.")
-        return Choice(RECOMPUTE, asked, (), _alternatives((RECOMPUTE,), view, batch, known))
-    able, rejected = _asked(view, batch)
+        reason = Reason("policy-full", "The policy asks for recomputation.")
+        return Choice(RECOMPUTE, reason, (), _alternatives((RECOMPUTE,), view, batch, known))
+    able, rejected = _able(view, batch)
     if not able and policy == "strict":
         raise _cannot_maintain(view, rejected)
     *accepted, again = _alternatives((*able, RECOMPUTE), view, batch, known)
@@ -121,13 +121,13 @@ def candidates(view: View) -> tuple[Strategy, ...]:
     by_strata = Incremental(of_view(view))
     if view.by_ids is None:
         return (by_strata,)
-    asked = IdDiffs(view.asked == TUPLE_DIFFS)
-    return (asked,) if isinstance(view.by_ids, IdView) else (asked, by_strata)
+    by_ids = IdDiffs(view.asked == TUPLE_DIFFS)
+    return (by_ids,) if isinstance(view.by_ids, IdView) else (by_ids, by_strata)
 
 
 def require_strategy(view: View, batch: Batch) -> None:
     """Fails with every strategy's reason where none can maintain the view through the batch."""
-    able, rejected = _asked(view, batch)
+    able, rejected = _able(view, batch)
     if not able:
         raise _cannot_maintain(view, rejected)
 
@@ -143,7 +143,7 @@ def _cannot_maintain(view: View, rejected: tuple[tuple[str, Reason], ...]) -> Ca
     )
 
 
-def _asked(view: View, batch: Batch) -> tuple[list[Strategy], tuple[tuple[str, Reason], ...]]:
+def _able(view: View, batch: Batch) -> tuple[list[Strategy], tuple[tuple[str, Reason], ...]]:
     """The strategies that can maintain the view through the batch, and why the others cannot."""
     refusals = [(strategy, strategy.refuse(view, batch)) for strategy in candidates(view)]
     able = [strategy for strategy, reason in refusals if reason is None]

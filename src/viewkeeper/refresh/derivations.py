@@ -119,15 +119,15 @@ class Derivations:
         edge = self.along(name)
         done = None if edge is None else self.done[edge.parent.name]
         if edge is not None and done is not None:
-            looked = self._looked(self.members[edge.parent.name])
-            _supply_delta(execution, done, edge.parent.name, looked)
+            looks_up = self._looks_up(self.members[edge.parent.name])
+            _supply_delta(execution, done, edge.parent.name, looks_up)
 
-    def _looked(self, member: Task) -> bool:
+    def _looks_up(self, member: Task) -> bool:
         return must_look(member.view.top, member.batch, member.batch.changed)
 
     def _columns(self, member: Task) -> tuple[str, ...]:
         state = member.summary.state
-        return summary_columns(state) if self._looked(member) else state.columns
+        return summary_columns(state) if self._looks_up(member) else state.columns
 
 
 def delta_of(view: str) -> str:
@@ -135,9 +135,9 @@ def delta_of(view: str) -> str:
     return f"__sd__{view}"
 
 
-def _supply_delta(child: Execution, parent: Execution, name: str, looked: bool) -> None:
+def _supply_delta(child: Execution, parent: Execution, name: str, looks_up: bool) -> None:
     """What the parent's script appended, or what it held against the stored groups."""
-    if looked:
+    if looks_up:
         child.supply(delta_of(name), parent.result(met_name(name)))
         return
     state = child.draft.relations[name]

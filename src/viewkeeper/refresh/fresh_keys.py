@@ -16,7 +16,7 @@ from viewkeeper.maintenance.table_change import TableChange
 from viewkeeper.refresh.state import RefreshState
 from viewkeeper.refresh.task import Task
 from viewkeeper.rewrite.fresh_keys import FreshKeys
-from viewkeeper.spark.engine import Engine
+from viewkeeper.spark.engine import SparkEngine
 from viewkeeper.spark.frames import counted
 from viewkeeper.storage.draft import Draft
 from viewkeeper.storage.relation import RelationState, layers_between
@@ -42,9 +42,11 @@ def fresh_keys(state: RefreshState) -> RefreshState:
     return state.each(step)
 
 
-def _fresh(engine: Engine, draft: Draft, task: Task) -> tuple[FreshKeys, ...]:
+def _fresh(engine: SparkEngine, draft: Draft, task: Task) -> tuple[FreshKeys, ...]:
     catalog, new, old, changes = draft.catalog, draft.relations, task.old, task.batch.changes
-    changed = {name: catalog.tables[name] for name in changes if _is_told(name, catalog, old, new, changes)}
+    changed = {
+        name: catalog.tables[name] for name in changes if _has_signed_keys(name, catalog, old, new, changes)
+    }
     if sum(changes[name].rows for name in changed) > engine.limits.fresh_keys_read:
         return ()
     found = []
@@ -96,10 +98,10 @@ def _is_void(plan: Relation, known: Mapping[str, Held], here: Here) -> bool:
     return found is not None and not found.rows
 
 
-def _is_told(
+def _has_signed_keys(
     name: str, catalog: Catalog, old: States, new: States, changes: Mapping[str, TableChange]
 ) -> bool:
-    """Whether the layers of a table tell what came and what went, row by row, of a set."""
+    """Whether the layers of a table hold each key that came and each that went, and the table is a set."""
     if name not in catalog.tables or name not in old or changes[name].replaced:
         return False
     return bool(catalog.tables[name].key) and new[name].merge is None
@@ -117,7 +119,7 @@ def _references(tables: Mapping[str, TableSchema]) -> dict[str, dict[str, str]]:
     return {parent: children for parent, children in found.items() if children}
 
 
-def _values(engine: Engine, old: RelationState, new: RelationState, name: str) -> Held | None:
+def _values(engine: SparkEngine, old: RelationState, new: RelationState, name: str) -> Held | None:
     """The changed values of a column, with their signs."""
     files = [file for layer in layers_between(old, new) for file in layer.files]
     columns = counted(column for column in new.columns if column.name == name)

@@ -47,7 +47,7 @@ def _arguments(member: Task) -> set[Scalar | None]:
 
 def _pass_of(name: str, views: Sequence[Task]) -> OnePass:
     constant = all(_has_constant_extremes(view) for view in views)
-    looking = [view.name for view in views if _must_look(view)]
+    looking = [view.name for view in views if _looks_up(view)]
     return one_pass(name, [view.summary for view in views], constant, looking)
 
 
@@ -57,13 +57,13 @@ def may_pass(member: Task) -> bool:
     cube, batch = member.summary.cube, member.batch
     of_facts = batch.changed == {cube.fact.name} and all(d.table != cube.fact.name for d in cube.dimensions)
     # Without keys there is a group even where no change counts in it, and a pass has no row for that.
-    looks = not cube.all_keys and _must_look(member)
+    looks = not cube.all_keys and _looks_up(member)
     plain = has_plain_types(batch.stored.columns.get(member.name, ()))
     by_one_value = len(_arguments(member)) < 2 or _has_constant_extremes(member)
     return of_facts and plain and not looks and by_one_value
 
 
-def _must_look(member: Task) -> bool:
+def _looks_up(member: Task) -> bool:
     return must_look(member.view.top, member.batch, member.batch.changed)
 
 

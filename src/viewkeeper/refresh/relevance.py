@@ -27,16 +27,16 @@ def relevance(state: RefreshState) -> RefreshState:
         return state
     tasks = state.through_tables()
     filters: dict[Question, Scalar] = {}
-    asked = {}
+    counted = {}
     for task in tasks:
         for table, (relation, layers) in _pending(state, task).items():
             found = view_relevance(task.view, table)
             if found is not None and not _keeps_all(found, layers):
                 filters[task.name, table] = found.filter
-                if _is_asked(task, table) and found.filter != exp.false():
-                    asked[task.name, table] = (relation, layers)
+                if _is_counted(task, table) and found.filter != exp.false():
+                    counted[task.name, table] = (relation, layers)
     decided = {question: 0 for question, found in filters.items() if found == exp.false()}
-    kept = {**relevant_rows(state.work.engine, filters, asked), **decided}
+    kept = {**relevant_rows(state.work.engine, filters, counted), **decided}
     return state.with_tasks(_reduced(task, filters, kept) for task in tasks)
 
 
@@ -47,7 +47,7 @@ def _pending(state: RefreshState, task: Task) -> dict[str, tuple[RelationState, 
     return {table: (new, state.draft.between(task.old[table], new)) for table, new in states.items()}
 
 
-def _is_asked(task: Task, table: str) -> bool:
+def _is_counted(task: Task, table: str) -> bool:
     """Whether it is found out how many changes matter, which takes an action. Where that hardly leaves out a
     whole table, those that do not are left out while the others are computed with."""
     return not was_maintained(task.earlier) or task.batch.changes[table].rows <= MANY
@@ -79,7 +79,7 @@ def _is_present(part: Scalar, nulls: set[str]) -> bool:
 def view_relevance(view: View, table: str) -> Relevance | None:
     """Which changes of a table may matter to a view or to its state; None where that cannot be said.
 
-    Each stratum is asked by itself: state must be exact even where the view does not show it.
+    Each stratum is taken by itself: state must be exact even where the view does not show it.
     """
     queries = [s.query for s in view.strata if s.query is not None and table in base_tables(s.query)]
     if view.query is None or not queries:

@@ -70,11 +70,11 @@ class FreshKeys:
 def answered_by_changes(rel: Relation, found: Iterable[FreshKeys]) -> Relation:
     """A delta that looks rows of fresh keys up in the changes, and not in the tables."""
     for keys in found:
-        rel = _looked_up(rel, keys)
+        rel = _answered_for(rel, keys)
     return rel
 
 
-def _looked_up(rel: Relation, keys: FreshKeys) -> Relation:
+def _answered_for(rel: Relation, keys: FreshKeys) -> Relation:
     return rewrite(rel, lambda node: _answered(node, keys) if isinstance(node, Join) else node)
 
 

@@ -21,7 +21,7 @@ from viewkeeper.maintenance.strategy import Stratum, View
 from viewkeeper.maintenance.typed_calls import Types, types_of
 from viewkeeper.spark.calls import is_clock_read
 from viewkeeper.spark.declared import as_declared
-from viewkeeper.spark.engine import Engine
+from viewkeeper.spark.engine import SparkEngine
 from viewkeeper.spark.frames import columns_of, slot
 from viewkeeper.sql.render import state_name
 from viewkeeper.sql.splice import spliced, tables_read
@@ -30,7 +30,7 @@ from viewkeeper.storage.draft import Draft
 from viewkeeper.storage.relation import RelationState
 
 
-def analysed_columns(engine: Engine, draft: Draft, sql: str) -> tuple[Column, ...]:
+def analysed_columns(engine: SparkEngine, draft: Draft, sql: str) -> tuple[Column, ...]:
     """The columns of a query over the warehouse, without running it."""
     frames = {}
     for name in tables_read(sql):
@@ -47,7 +47,7 @@ def analysed_columns(engine: Engine, draft: Draft, sql: str) -> tuple[Column, ..
     return tuple(replace(_held(c), name=inner_column(c.name)) for c in found)
 
 
-def summed_types(engine: Engine, draft: Draft, plan: Relation) -> Types:
+def summed_types(engine: SparkEngine, draft: Draft, plan: Relation) -> Types:
     """The types of what a plan sums up, without running it."""
 
     def ask(child: Relation, arguments: tuple[Scalar, ...]) -> tuple[str, ...]:
@@ -59,7 +59,7 @@ def summed_types(engine: Engine, draft: Draft, plan: Relation) -> Types:
     return types_of(plan, ask)
 
 
-def other_schema(engine: Engine, draft: Draft, view: View) -> str:
+def other_schema(engine: SparkEngine, draft: Draft, view: View) -> str:
     """How the columns that Spark gives the plan of a view differ from those that it gives the text; empty
     where they do not, and where there is no plan or no answer to the text to compare. Nothing is run."""
     if view.query is None or not view.columns or any(isinstance(n, Fixpoint) for n in nodes(view.query)):
@@ -79,7 +79,7 @@ StoredColumns = Mapping[str, tuple[Column, ...]]
 """The columns that each stratum of a view stores."""
 
 
-def strata_columns(engine: Engine, draft: Draft, view: View) -> StoredColumns:
+def strata_columns(engine: SparkEngine, draft: Draft, view: View) -> StoredColumns:
     """What each stratum of a view stores, without running anything."""
     found: dict[str, tuple[Column, ...]] = {}
     trial = draft.copied()
@@ -92,7 +92,7 @@ def strata_columns(engine: Engine, draft: Draft, view: View) -> StoredColumns:
 MAPS = "its groups are maps, which Spark cannot compare"
 
 
-def why_unkept(engine: Engine, draft: Draft, view: View) -> str:
+def why_unkept(engine: SparkEngine, draft: Draft, view: View) -> str:
     """Why the strata of a view cannot be kept though Spark answers its text; empty where they can."""
     if view.query is None:
         return ""
@@ -121,12 +121,12 @@ def _are_compared(group: Aggregate) -> bool:
     return state is None or any(part.is_extreme for part, _ in state.names)
 
 
-def _key_columns(engine: Engine, draft: Draft, group: Aggregate) -> Iterable[Column]:
+def _key_columns(engine: SparkEngine, draft: Draft, group: Aggregate) -> Iterable[Column]:
     keys = Project(group.child, group.keys)
     return _planned_columns(engine, draft, plain(keys)).values() if group.keys else ()
 
 
-def _stored_columns(engine: Engine, draft: Draft, stratum: Stratum, view: View) -> tuple[Column, ...]:
+def _stored_columns(engine: SparkEngine, draft: Draft, stratum: Stratum, view: View) -> tuple[Column, ...]:
     """The columns that a stratum stores: visible ones first, hidden ones as Spark types them."""
     if stratum.query is None:
         return view.columns
@@ -146,18 +146,18 @@ def _visible_names(view: View) -> tuple[str, ...]:
     return view.query.columns
 
 
-def _query_columns(engine: Engine, draft: Draft, stratum: Stratum) -> dict[str, Column]:
+def _query_columns(engine: SparkEngine, draft: Draft, stratum: Stratum) -> dict[str, Column]:
     assert stratum.query is not None
     return _planned_columns(engine, draft, plain(stored_plan(stratum, stratum.query)))
 
 
-def _planned_columns(engine: Engine, draft: Draft, plan: Relation) -> dict[str, Column]:
+def _planned_columns(engine: SparkEngine, draft: Draft, plan: Relation) -> dict[str, Column]:
     frames = {state_name(s): engine.empty(draft.relations[s.table].columns) for s in scans(plan)}
     found = columns_of(engine.plan(plan, frames))
     return {column.name: replace(_held(column), nullable=True) for column in found}
 
 
-def _recursive_columns(engine: Engine, draft: Draft, fixpoint: Fixpoint) -> dict[str, Column]:
+def _recursive_columns(engine: SparkEngine, draft: Draft, fixpoint: Fixpoint) -> dict[str, Column]:
     """The types that the rules without recursion give, widened by those of one round."""
     columns = _planned_columns(engine, draft, plain(unrolled(fixpoint)))
     level = {} if fixpoint.distinct else {LEVEL: Column(LEVEL, "int")}

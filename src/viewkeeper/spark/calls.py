@@ -24,7 +24,7 @@ from viewkeeper.algebra.relations import Aggregate, Filter, Fixpoint, Project, R
 from viewkeeper.algebra.walk import nodes, scans
 from viewkeeper.errors import InvalidSQL, NotDeterministic
 from viewkeeper.maintenance.strategy import View
-from viewkeeper.spark.engine import Engine
+from viewkeeper.spark.engine import SparkEngine
 from viewkeeper.sql.aggregate_calls import CLOCK_WORD, call_name
 from viewkeeper.sql.render import state_name
 from viewkeeper.storage.draft import Draft
@@ -33,7 +33,7 @@ BY_CHANCE = "AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION"
 """What Spark says of a sum over a value that is not deterministic."""
 
 
-def other_calls(engine: Engine, draft: Draft, view: View) -> str:
+def other_calls(engine: SparkEngine, draft: Draft, view: View) -> str:
     """Why calls that only Spark knows leave a view without a plan; empty where they do not."""
     for node in nodes(view.query) if view.query is not None else ():
         child, values = _computed(node)
@@ -62,7 +62,7 @@ _NUMBERS = re.compile(r"#\d+L?")
 _OPTIMIZED = re.compile(r"== Optimized Logical Plan ==(.*)== Physical Plan ==", re.DOTALL)
 
 
-def is_clock_read(engine: Engine, text: str, frames: Mapping[str, DataFrame]) -> bool:
+def is_clock_read(engine: SparkEngine, text: str, frames: Mapping[str, DataFrame]) -> bool:
     """Whether Spark takes a word of a text for the clock. With another text in its place its plan then is
     another one, not only with the other text in it."""
     if _IN_QUOTES.search(text) is None:
@@ -81,7 +81,7 @@ def _as_they_are(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     return batches
 
 
-def _optimized(engine: Engine, text: str, frames: Mapping[str, DataFrame]) -> str:
+def _optimized(engine: SparkEngine, text: str, frames: Mapping[str, DataFrame]) -> str:
     """The plan that Spark has made of a text, without the numbers of its columns; nothing is run."""
     try:
         told = "\n".join(row[0] for row in engine.text(f"EXPLAIN EXTENDED {text}", frames).collect())
@@ -118,7 +118,7 @@ def _added_up(child: Relation, values: Iterable[Scalar]) -> Relation:
     return Aggregate(child, (), tuple(counts))
 
 
-def _refusal(engine: Engine, draft: Draft, plan: Relation) -> str | None:
+def _refusal(engine: SparkEngine, draft: Draft, plan: Relation) -> str | None:
     """The code of Spark's refusal of a plan; None where it is taken."""
     frames = {state_name(scan): engine.empty(draft.relations[scan.table].columns) for scan in scans(plan)}
     try:

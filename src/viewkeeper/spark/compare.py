@@ -19,7 +19,7 @@ from pyspark.sql.types import DataType, DoubleType, FloatType, StructField
 
 from viewkeeper.algebra.schema import COUNT
 from viewkeeper.spark.canonical_values import Floats, canonical, has_floats, shown
-from viewkeeper.spark.engine import Engine
+from viewkeeper.spark.engine import SparkEngine
 
 RELATIVE = 1e-9
 """Floats that come from sums are equal if they differ by no more than this share of the larger one."""
@@ -67,7 +67,7 @@ class RowDifference:
 
 
 def compare(
-    engine: Engine,
+    engine: SparkEngine,
     left: DataFrame,
     right: DataFrame,
     limit: int = SHOWN,
@@ -141,7 +141,7 @@ def _difference(
 
 
 def _paired(
-    engine: Engine,
+    engine: SparkEngine,
     frame: DataFrame,
     extra: Sequence[_Only],
     missing: Sequence[_Only],
@@ -162,7 +162,7 @@ def _paired(
     return replace(_difference(extra, missing, floats, limit), only_rests=only_rests)
 
 
-def _largest(engine: Engine, frame: DataFrame, floats: Collection[str]) -> Mapping[str, float]:
+def _largest(engine: SparkEngine, frame: DataFrame, floats: Collection[str]) -> Mapping[str, float]:
     """The largest finite number of each column of floats; one action."""
     fields = enumerate(frame.schema.fields)
     plain = {f.name: f"c{n}" for n, f in fields if f.name in floats and not _is_nested(f.dataType)}

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from viewkeeper.algebra.relations import Relation
 from viewkeeper.engine import port
-from viewkeeper.engine.local.run import Look, here, nowhere
+from viewkeeper.engine.local.run import LookUp, here, nowhere
 from viewkeeper.engine.local.run import run as run_here
 from viewkeeper.engine.rows import Held
 from viewkeeper.planning.physical import (
@@ -32,7 +32,7 @@ from viewkeeper.sql.render import state_name
 UNKNOWN = Input()
 
 
-class Engine(Files, port.Engine[DataFrame]):
+class SparkEngine(Files, port.Engine[DataFrame]):
     """One Spark session at work for one warehouse."""
 
     def plan(self, rel: Relation, frames: Mapping[str, Answer], is_part: bool = False) -> DataFrame:
@@ -52,10 +52,12 @@ class Engine(Files, port.Engine[DataFrame]):
             return None
         return here(rel, held, self.limits)
 
-    def run_here(self, physical: Physical, rows: Mapping[str, Answer], look: Look = nowhere) -> Held | None:
+    def run_here(
+        self, physical: Physical, rows: Mapping[str, Answer], look_up: LookUp = nowhere
+    ) -> Held | None:
         """The rows of a plan that is placed on the driver; None where they are too many for it."""
         held = {name: each for name, each in rows.items() if isinstance(each, Held)}
-        return run_here(physical, held, look, self.limits)
+        return run_here(physical, held, look_up, self.limits)
 
     def types(self, frames: Mapping[str, Answer]) -> KnownTypes:
         """The types of what plans over these frames have; Spark is asked for them, by no action."""
@@ -71,10 +73,10 @@ class Engine(Files, port.Engine[DataFrame]):
             return replace(known, rows=rows.rows, joins=0, is_few=is_few, held=True)
         return replace(known, joins=self._in_one_task.get(rows), is_few=known.is_few or rows in self._few)
 
-    def run(self, physical: Physical, frames: Mapping[str, Answer], look: Look = nowhere) -> Answer:
+    def run(self, physical: Physical, frames: Mapping[str, Answer], look_up: LookUp = nowhere) -> Answer:
         """The rows of a physical plan; an action for each fragment that is written out, or looks rows up."""
         if physical.is_here:
-            found = self.run_here(physical, frames, look)
+            found = self.run_here(physical, frames, look_up)
             if found is not None:
                 return found
             physical = physical.on_spark

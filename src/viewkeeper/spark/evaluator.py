@@ -2,7 +2,7 @@
 
 Small results are kept on the driver, larger ones are Parquet files. Either way their size is known, so
 that plans stay as small as in the first round and Spark can broadcast what is small. Rounds over few rows are
-put together on the driver, which has Spark look up what is stored (`place`): an action for each look. Of
+put together on the driver, which has Spark look up what is stored (`place`): an action for each lookup. Of
 other rounds one costs one action per definition, and one more where its candidates are looked up in something
 large; a stored relation with pending layers one more action in all: it is merged once. `append` and `move`
 only put results together or rename them.
@@ -27,7 +27,7 @@ from viewkeeper.engine.types import driver_type
 from viewkeeper.maintenance.dred.changed_subgoals import SetDelta
 from viewkeeper.maintenance.recursion.port import Derivation, absent, before_absence, present
 from viewkeeper.maintenance.recursion.strata import references
-from viewkeeper.spark.engine import Engine
+from viewkeeper.spark.engine import SparkEngine
 from viewkeeper.spark.files import RESULTS
 from viewkeeper.spark.frames import Answer, columns_of, counted
 from viewkeeper.spark.known_inputs import Inputs
@@ -40,7 +40,7 @@ Lowering = Callable[[Relation], Relation]
 
 
 @dataclass(frozen=True)
-class Result:
+class RoundResult:
     """Rows under a name: some in files, some on the driver."""
 
     columns: tuple[Column, ...]
@@ -51,7 +51,7 @@ class Result:
     def rows(self) -> int:
         return sum(file.rows for file in self.files) + (self.local.num_rows if self.local else 0)
 
-    def with_rows(self, more: Result) -> Result:
+    def with_rows(self, more: RoundResult) -> RoundResult:
         tables = [table for table in (self.local, more.local) if table is not None]
         local = pa.concat_tables(tables) if tables else None
         return replace(self, files=(*self.files, *more.files), local=local)
@@ -79,7 +79,7 @@ class SparkEvaluator:
     driver.
     """
 
-    engine: Engine
+    engine: SparkEngine
     source: Callable[[Scan], Source]
     size: Callable[[Scan], int]
     types: Mapping[str, tuple[Column, ...]]
@@ -88,9 +88,9 @@ class SparkEvaluator:
     held: Callable[[Scan], Source | None]
     in_pieces: Lowering
     is_large: bool = False
-    looks: bool = True
-    results: dict[str, Result] = field(default_factory=dict)
-    frames: dict[str, tuple[Result, DataFrame]] = field(default_factory=dict)
+    may_look_up: bool = True
+    results: dict[str, RoundResult] = field(default_factory=dict)
+    frames: dict[str, tuple[RoundResult, DataFrame]] = field(default_factory=dict)
     opened: Counter[str] = field(default_factory=Counter)
     gathered: dict[str, Source] = field(default_factory=dict)
     queries: dict[tuple[int, str], tuple[Derivation, _Query]] = field(default_factory=dict)
@@ -107,7 +107,7 @@ class SparkEvaluator:
         limits, held = self.engine.limits, total.local.num_rows if total.local is not None else 0
         if len(total.files) > limits.result_files or held > limits.round_held:
             files = self.engine.write_result(self._rows(name), total.rows)
-            self.results[name] = Result(total.columns, files)
+            self.results[name] = RoundResult(total.columns, files)
 
     def move(self, name: str, to: str) -> None:
         self.results[to] = self.results.pop(name)
@@ -121,7 +121,7 @@ class SparkEvaluator:
 
     def frame(self, explicit: Relation) -> DataFrame:
         """The DataFrame of a plan with explicit counts."""
-        return self._asked(_query(explicit))
+        return self._frame_of(_query(explicit))
 
     def signed_rows(self, name: str, change: SetDelta) -> Held | None:
         """The change of a definition as signed rows, where it is put together on the driver."""
@@ -129,10 +129,10 @@ class SparkEvaluator:
         plan = weighted(self.prepared(change.signed))
         return self._here(plan, columns)
 
-    def _asked(self, query: _Query, is_look: bool = False) -> DataFrame:
+    def _frame_of(self, query: _Query, is_lookup: bool = False) -> DataFrame:
         named = {name: self._rows(name) for name in query.references}
         sources = {name: self._leaf(name, scan) for name, scan in query.scans}
-        frame = Inputs(self.engine, sources, named).run(query.plan, is_look=is_look)
+        frame = Inputs(self.engine, sources, named).run(query.plan, is_lookup=is_lookup)
         return frame.selectExpr(*query.casts) if query.casts else frame
 
     def _leaf(self, name: str, scan: Scan) -> Source:
@@ -147,35 +147,35 @@ class SparkEvaluator:
             self.gathered[name] = Source(frame, sum(file.rows for file in files))
         return self.gathered[name]
 
-    def _evaluated(self, name: str, derivation: Derivation) -> Result:
+    def _evaluated(self, name: str, derivation: Derivation) -> RoundResult:
         if derivation.signed:
             return self._written(name, derivation, "signed", _signed)
-        own = self._placed(name, _set(derivation))
+        own = self._on_driver(name, _set(derivation))
         if own is not None and not (own.rows and derivation.is_compared):
             return own
         if own is not None:
-            return self._looked_up(name, derivation, own)
+            return self._compared(name, derivation, own)
         compared = [rel for rel in (derivation.within, *derivation.without) if rel is not None]
         if sum(self._size(rel) for rel in compared) <= self.engine.limits.candidates_stored:
             return self._written(name, derivation, "whole", _whole)
-        return self._looked_up(name, derivation, self._written(name, derivation, "candidates", _candidates))
+        return self._compared(name, derivation, self._written(name, derivation, "candidates", _candidates))
 
-    def _placed(self, name: str, plan: Relation) -> Result | None:
+    def _on_driver(self, name: str, plan: Relation) -> RoundResult | None:
         """The rows of a plan, in the types of the definition that they belong to, where it is placed on the
         driver."""
         columns = self._types_of(name)
         if plan.columns != tuple(column.name for column in columns):
             return None
         own = self._here(plain(self.prepared(rewrite(plan, self.in_pieces))), columns)
-        return None if own is None else Result(own.columns, local=own.table)
+        return None if own is None else RoundResult(own.columns, local=own.table)
 
     def _here(self, explicit: Relation, wanted: Sequence[Column]) -> Held | None:
         """The rows of a plan with explicit counts that is placed on the driver."""
         sources = {state_name(scan): source for scan in scans(explicit) if (source := self.held(scan))}
         results = {name: self._held_rows(name) for name in references(explicit)}
         frames = {name: rows for name, rows in results.items() if rows is not None}
-        near = 0.0 if self.looks else None
-        inputs = Inputs(self.engine, sources, frames, near=near, look=self._look)
+        near = 0.0 if self.may_look_up else None
+        inputs = Inputs(self.engine, sources, frames, near=near, look_up=self._look_up)
         return inputs.here(explicit, wanted)
 
     def _held_rows(self, name: str) -> Held | None:
@@ -185,18 +185,18 @@ class SparkEvaluator:
             return None
         return Held(result.local, result.columns)
 
-    def _look(self, plan: Relation) -> pa.Table | None:
+    def _look_up(self, plan: Relation) -> pa.Table | None:
         """The rows of one relation that known keys name; None where they are many, or not read here as by
         Spark."""
-        frame = self._asked(_query(plan), is_look=True)
+        frame = self._frame_of(_query(plan), is_lookup=True)
         if any(driver_type(column.type) is None for column in columns_of(frame)):
             return None
         most = self.engine.limits.round_held
         table = self.engine.collected(frame, most + 1)
-        self.looks = table.num_rows <= most
-        return table if self.looks else None
+        self.may_look_up = table.num_rows <= most
+        return table if self.may_look_up else None
 
-    def _looked_up(self, name: str, derivation: Derivation, candidates: Result) -> Result:
+    def _compared(self, name: str, derivation: Derivation, candidates: RoundResult) -> RoundResult:
         """Of candidates that are known, those that are in `within` and in none of `without`: only what is
         near them is read of the others."""
         if not candidates.rows:
@@ -207,14 +207,14 @@ class SparkEvaluator:
         def near(derivation: Derivation, prepared: Lowering) -> Relation:
             return plain(prepared(_near(derivation, found)))
 
-        own = self._placed(name, _near(derivation, found))
+        own = self._on_driver(name, _near(derivation, found))
         result = own or self._written(name, derivation, "near", near)
         self.results.pop(found)
         return result
 
     def _written(
         self, name: str, derivation: Derivation, form: str, of: Callable[[Derivation, Lowering], Relation]
-    ) -> Result:
+    ) -> RoundResult:
         """The rows of a derivation in one of its forms. Its text is made, and its types are asked, once."""
         known, frame = self.queries.get((id(derivation), form)), None
         if known is None:
@@ -222,25 +222,25 @@ class SparkEvaluator:
             self.queries[id(derivation), form] = known = derivation, query
         query = known[1]
         if is_empty(query.plan):
-            return Result(query.columns)
+            return RoundResult(query.columns)
         if frame is None:
-            frame = self._asked(query)
+            frame = self._frame_of(query)
         if not self.is_large and all(driver_type(column.type) is not None for column in query.columns):
             limits = self.engine.limits
             table = self.engine.collected(frame, limits.round_fetched + 1)
             if table.num_rows <= limits.round_held:
-                return Result(query.columns, local=table)
+                return RoundResult(query.columns, local=table)
             if table.num_rows <= limits.round_fetched:
-                return Result(query.columns, self.engine.write_result(Held(table, query.columns)))
+                return RoundResult(query.columns, self.engine.write_result(Held(table, query.columns)))
             self.is_large = True
-        return Result(query.columns, self.engine.write_result(frame))
+        return RoundResult(query.columns, self.engine.write_result(frame))
 
     def _typed(self, name: str, query: _Query) -> tuple[_Query, DataFrame]:
         """The query, and its frame, in the types of the definition that its result belongs to: rounds must
         not widen them."""
         columns = self._types_of(name)
         wanted = {COUNT: "bigint", **{column.name: column.type for column in columns}}
-        frame = self._asked(query)
+        frame = self._frame_of(query)
         found = columns_of(frame)
         typed = tuple(replace(column, type=wanted.get(column.name, column.type)) for column in found)
         if typed == found:
@@ -267,7 +267,7 @@ class SparkEvaluator:
             self.frames[name] = opened = result, self._opened(result)
         return opened[1]
 
-    def _opened(self, result: Result) -> DataFrame:
+    def _opened(self, result: RoundResult) -> DataFrame:
         if result.local is None:
             return self.engine.files(RESULTS, result.files, result.columns)
         local = self.engine.local(result.local, result.columns)

@@ -24,7 +24,7 @@ from pyspark.sql import functions as F
 
 from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.errors import MissingFile
-from viewkeeper.spark.engine import Engine
+from viewkeeper.spark.engine import SparkEngine
 from viewkeeper.spark.frames import quoted
 from viewkeeper.storage.deletion_vectors import DeletionVector, rows_of
 from viewkeeper.storage.following.delta_columns import names_in_file
@@ -58,7 +58,7 @@ class _Group:
 
 
 def followed_rows(
-    engine: Engine, followed: Followed, files: Sequence[DataFile], columns: tuple[Column, ...]
+    engine: SparkEngine, followed: Followed, files: Sequence[DataFile], columns: tuple[Column, ...]
 ) -> DataFrame:
     """The rows of some parts of a followed table's files, with their counts where these are asked for."""
     folder = folder_of(followed.address, followed.options)
@@ -71,7 +71,7 @@ def followed_rows(
 
 
 def rows_in_files(
-    engine: Engine, state: RelationState, files: Iterable[DataFile], columns: tuple[Column, ...]
+    engine: SparkEngine, state: RelationState, files: Iterable[DataFile], columns: tuple[Column, ...]
 ) -> DataFrame:
     """The rows of some files of a relation: its own, or those of a table that it follows."""
     files = tuple(files)
@@ -111,7 +111,7 @@ def _grouped(
 
 
 def _rows(
-    engine: Engine,
+    engine: SparkEngine,
     folder: Folder,
     fields: Sequence[SourceField],
     columns: tuple[Column, ...],
@@ -150,13 +150,13 @@ def _count(group: _Group) -> str:
     return str(group.sign)
 
 
-def _open(engine: Engine, schema: str, paths: tuple[str, ...]) -> DataFrame:
+def _open(engine: SparkEngine, schema: str, paths: tuple[str, ...]) -> DataFrame:
     """The files as they are; Spark would take some characters of a path for a pattern."""
     return engine.parquet(schema, tuple(_GLOB.sub(r"\\\g<0>", path) for path in paths))
 
 
 def _with_origin(
-    engine: Engine,
+    engine: SparkEngine,
     folder: Folder,
     frame: DataFrame,
     partitions: Sequence[SourceField],
@@ -190,7 +190,7 @@ def _with_origin(
 
 
 def _chosen(
-    engine: Engine,
+    engine: SparkEngine,
     folder: Folder,
     frame: DataFrame,
     group: _Group,

@@ -115,14 +115,14 @@ class _Results:
         changed = [scan for scan in scans(narrow) if scan.at is State.DELTA]
         sources = {state_name(scan): self.execution.source(scan) for scan in changed}
         frames = self.execution.frames
-        most = engine.limits.diff_looks
-        inputs = Inputs(engine, sources, frames, self._known, False, self.share, self._look, most)
+        most = engine.limits.diff_lookups
+        inputs = Inputs(engine, sources, frames, self._known, False, self.share, self._look_up, most)
         return inputs.here(narrow)
 
     def _known(self, leaf: Leaf) -> Input:
         return Input(read=self.execution.size(leaf)) if isinstance(leaf, Scan) else Input()
 
-    def _look(self, plan: Relation) -> pa.Table | None:
+    def _look_up(self, plan: Relation) -> pa.Table | None:
         """The rows of a stored relation that known keys name; None where they are many."""
         engine = self.execution.engine
         sources, most = self._sources(plan), engine.limits.driver_join

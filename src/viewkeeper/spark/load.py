@@ -10,7 +10,7 @@ from viewkeeper.algebra.inner_names import inner_column
 from viewkeeper.algebra.schema import Column, TableSchema
 from viewkeeper.catalog.catalog import Catalog
 from viewkeeper.errors import UnknownColumn
-from viewkeeper.spark.engine import Engine
+from viewkeeper.spark.engine import SparkEngine
 from viewkeeper.spark.frames import columns_of
 from viewkeeper.spark.inputs import fitted, to_frame
 from viewkeeper.spark.stage import check_loaded
@@ -26,7 +26,7 @@ class Loaded:
 
 
 def loaded_table(
-    engine: Engine,
+    engine: SparkEngine,
     draft: Draft,
     schema: TableSchema | str,
     rows: Any,
@@ -53,7 +53,9 @@ def loaded_table(
     return Loaded(schema, state)
 
 
-def _relation(engine: Engine, draft: Draft, schema: TableSchema, folder: str, files: Any) -> RelationState:
+def _relation(
+    engine: SparkEngine, draft: Draft, schema: TableSchema, folder: str, files: Any
+) -> RelationState:
     return new_relation(
         engine, schema.name, schema.columns, draft.version, schema.key, files=files, folder=folder
     )

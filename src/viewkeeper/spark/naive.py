@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from viewkeeper.algebra.schema import Column
 from viewkeeper.errors import Diverged
-from viewkeeper.spark.engine import Engine
+from viewkeeper.spark.engine import SparkEngine
 from viewkeeper.spark.files import RESULTS
 from viewkeeper.spark.frames import columns_of
 
@@ -38,7 +38,7 @@ class Equation:
     query: str
 
 
-def least_fixpoint(engine: Engine, equations: Sequence[Equation], run: RunText) -> dict[str, DataFrame]:
+def least_fixpoint(engine: SparkEngine, equations: Sequence[Equation], run: RunText) -> dict[str, DataFrame]:
     """The smallest sets that satisfy all equations, by their names in lower case; queries are monotone."""
     types = _types(engine, equations, run)
     rows = {name: engine.empty(columns) for name, columns in types.items()}
@@ -58,7 +58,7 @@ def least_fixpoint(engine: Engine, equations: Sequence[Equation], run: RunText) 
     )
 
 
-def _types(engine: Engine, equations: Sequence[Equation], run: RunText) -> dict[str, tuple[Column, ...]]:
+def _types(engine: SparkEngine, equations: Sequence[Equation], run: RunText) -> dict[str, tuple[Column, ...]]:
     """The columns with the types that Spark's analysis gives them; nothing is run."""
     types = {one.name.lower(): tuple(Column(name, "void") for name in one.columns) for one in equations}
     for _ in range(TYPED):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from viewkeeper.algebra.relations import Form, Scan, State
-from viewkeeper.spark.engine import Engine
+from viewkeeper.spark.engine import SparkEngine
 from viewkeeper.spark.read import Read, Reader, Source
 from viewkeeper.sql.render import relation_name
 from viewkeeper.storage.draft import Draft
@@ -22,7 +22,7 @@ class Pinned:
     """The stored relations that a script reads: as they are, and, in `old`, as they were at the last refresh
     of its view. `ready` returns when the new rows of a relation are there."""
 
-    engine: Engine
+    engine: SparkEngine
     draft: Draft
     old: Mapping[str, RelationState]
     rows_read: int = 0

@@ -19,7 +19,7 @@ from viewkeeper.algebra.relations import Distinct, Form, Negate, Reference, Rela
 from viewkeeper.algebra.schema import COUNT, Column, is_hidden
 from viewkeeper.engine.rows import Held
 from viewkeeper.spark.declared import as_declared, with_char_types
-from viewkeeper.spark.engine import Engine
+from viewkeeper.spark.engine import SparkEngine
 from viewkeeper.spark.followed import gone_from, rows_in_files
 from viewkeeper.spark.frames import Answer, counted
 from viewkeeper.spark.maps import comparable, entry_columns, map_columns, restored
@@ -79,7 +79,7 @@ class Source:
 class Reader:
     """Reads relations of one engine's warehouse."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: SparkEngine) -> None:
         self.engine = engine
 
     def visible(self, state: RelationState, settled: bool = False) -> DataFrame:

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from viewkeeper.algebra.expressions import Scalar
-from viewkeeper.spark.engine import Engine
+from viewkeeper.spark.engine import SparkEngine
 from viewkeeper.spark.read import Reader
 from viewkeeper.sql.render import render_expression
 from viewkeeper.storage.relation import Layer, RelationState
@@ -19,7 +19,7 @@ Question = tuple[str, str]
 
 
 def relevant_rows(
-    engine: Engine,
+    engine: SparkEngine,
     filters: Mapping[Question, Scalar],
     changes: Mapping[Question, tuple[RelationState, tuple[Layer, ...]]],
 ) -> dict[Question, int]:

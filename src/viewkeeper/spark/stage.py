@@ -28,7 +28,7 @@ from viewkeeper.algebra.zeros import float_columns
 from viewkeeper.catalog.catalog import Catalog
 from viewkeeper.collected import PendingChange
 from viewkeeper.engine.rows import Held
-from viewkeeper.spark.engine import Engine
+from viewkeeper.spark.engine import SparkEngine
 from viewkeeper.spark.frames import Answer, counted
 from viewkeeper.spark.inputs import fitted, has_one_zero, listed_rows, to_frame
 from viewkeeper.spark.layer_frames import placed_rows
@@ -83,7 +83,7 @@ class Staged:
 class StagedTransaction:
     """All changed tables of one transaction."""
 
-    def __init__(self, engine: Engine, draft: Draft) -> None:
+    def __init__(self, engine: SparkEngine, draft: Draft) -> None:
         self.engine = engine
         self.reader = Reader(engine)
         self.draft = draft
@@ -296,7 +296,7 @@ class StagedTransaction:
 
 
 def check_followed(
-    engine: Engine,
+    engine: SparkEngine,
     draft: Draft,
     before: Mapping[str, RelationState],
     changed: Mapping[str, tuple[DataFile, ...]],
@@ -312,7 +312,7 @@ def check_followed(
     stage.check()
 
 
-def check_loaded(engine: Engine, draft: Draft, schema: TableSchema, state: RelationState) -> None:
+def check_loaded(engine: SparkEngine, draft: Draft, schema: TableSchema, state: RelationState) -> None:
     """Checks the rows that a new table was filled with, as if they had been inserted."""
     stage = StagedTransaction(engine, draft)
     own = stage.remember(Reader(engine).rows(state).frame, f"net_{schema.name}", schema)

@@ -17,7 +17,7 @@ from viewkeeper.algebra.merge.net_effect import net_effect
 from viewkeeper.algebra.merge.spec import MergeSpec
 from viewkeeper.algebra.relations import Reference
 from viewkeeper.algebra.schema import COUNT, Column
-from viewkeeper.spark.engine import Engine
+from viewkeeper.spark.engine import SparkEngine
 from viewkeeper.spark.frames import counted
 from viewkeeper.spark.layer_frames import cast_to
 from viewkeeper.spark.read import Reader
@@ -30,7 +30,7 @@ from viewkeeper.storage.relation import DataFile, Layer, RelationState, by_schem
 
 
 def new_relation(
-    engine: Engine,
+    engine: SparkEngine,
     name: str,
     columns: tuple[Column, ...],
     commit: int,
@@ -57,7 +57,7 @@ def ordered(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
     return frame.repartitionByRange(*columns).sortWithinPartitions(*columns) if columns else frame
 
 
-def fold(engine: Engine, draft: Draft, name: str, forced: bool = False) -> int:
+def fold(engine: SparkEngine, draft: Draft, name: str, forced: bool = False) -> int:
     """Folds a relation's overlay as far as it is worth it; returns the rows written."""
     state = draft.relations[name]
     if state.followed is not None:
@@ -74,7 +74,7 @@ def fold(engine: Engine, draft: Draft, name: str, forced: bool = False) -> int:
             return _fold_main(engine, draft, name)
 
 
-def _check_sums(engine: Engine, state: RelationState) -> None:
+def _check_sums(engine: SparkEngine, state: RelationState) -> None:
     """Raises Spark's own error where a sum that was added to no longer fits; one action, if in doubt."""
     if state.merge is None or not state.overlay:
         return
@@ -83,7 +83,7 @@ def _check_sums(engine: Engine, state: RelationState) -> None:
         engine.rows(Reader(engine).rows(state).frame.agg(*[F.max(name) for name in doubtful]), 1)
 
 
-def _adopt(engine: Engine, draft: Draft, name: str) -> int:
+def _adopt(engine: SparkEngine, draft: Draft, name: str) -> int:
     """Insert-only layers become files of main as they are: Delta readers ignore `__count`."""
     state = draft.relations[name]
     files = [file for layer in state.overlay for file in layer.files]
@@ -93,7 +93,7 @@ def _adopt(engine: Engine, draft: Draft, name: str) -> int:
     return 0
 
 
-def _fold_layers(engine: Engine, draft: Draft, name: str) -> int:
+def _fold_layers(engine: SparkEngine, draft: Draft, name: str) -> int:
     """Many small layers become one; main stays as it is."""
     state = draft.relations[name]
     if state.merge is not None and state.merge.identified:
@@ -111,7 +111,7 @@ def _fold_layers(engine: Engine, draft: Draft, name: str) -> int:
     return layer.rows
 
 
-def _fold_diffs(engine: Engine, draft: Draft, name: str) -> int:
+def _fold_diffs(engine: SparkEngine, draft: Draft, name: str) -> int:
     """ID-based diffs of one schema become one layer, with the last row of each key, or the sum of moves."""
     state, folded = draft.relations[name], []
     reader, own = Reader(engine), by_schema(state.overlay)
@@ -129,7 +129,7 @@ def _fold_diffs(engine: Engine, draft: Draft, name: str) -> int:
     return sum(layer.rows for layer in folded)
 
 
-def _fold_main(engine: Engine, draft: Draft, name: str) -> int:
+def _fold_main(engine: SparkEngine, draft: Draft, name: str) -> int:
     """Main is written anew with everything merged; keyed relations are ordered by their key."""
     state = draft.relations[name]
     source = Reader(engine).rows(state)

@@ -16,7 +16,7 @@ from viewkeeper.algebra.schema import Column
 from viewkeeper.catalog.catalog import DATALOG, ViewDefinition
 from viewkeeper.datalog.as_sql import rules_query
 from viewkeeper.datalog.parse import parse_program
-from viewkeeper.spark.engine import Engine
+from viewkeeper.spark.engine import SparkEngine
 from viewkeeper.spark.frames import slot
 from viewkeeper.spark.naive import Equation, least_fixpoint
 from viewkeeper.sql.splice import spliced, tables_read
@@ -26,7 +26,7 @@ Frames = Mapping[str, DataFrame]
 """Plain rows of tables and views, by their names in lower case."""
 
 
-def answer(engine: Engine, definition: ViewDefinition, inputs: Frames) -> DataFrame:
+def answer(engine: SparkEngine, definition: ViewDefinition, inputs: Frames) -> DataFrame:
     """The rows that a view should have, given the rows of what its text names."""
     if definition.language == DATALOG:
         return _derived(engine, definition, inputs)
@@ -51,13 +51,13 @@ def is_rewritten(definition: ViewDefinition) -> bool:
     return False
 
 
-def run(engine: Engine, sql: str, inputs: Frames) -> DataFrame:
+def run(engine: SparkEngine, sql: str, inputs: Frames) -> DataFrame:
     """A text by Spark, over these rows."""
     frames = {name: inputs[name.lower()] for name in tables_read(sql)}
     return engine.text(spliced(sql, slot), frames)
 
 
-def _derived(engine: Engine, definition: ViewDefinition, inputs: Frames) -> DataFrame:
+def _derived(engine: SparkEngine, definition: ViewDefinition, inputs: Frames) -> DataFrame:
     """The predicate of a Datalog view, with all that are defined together with it."""
     program = parse_program(definition.sql)
     derived = {name.lower(): columns for name, columns in definition.predicates}
@@ -79,7 +79,7 @@ def _is_set_recursion(members: Sequence[Cte]) -> bool:
 class _Text:
     """A text whose recursions by UNION are replaced by their rows, which are then among its inputs."""
 
-    engine: Engine
+    engine: SparkEngine
     inputs: dict[str, DataFrame]
 
     def without_sets(self, sql: str, scope: Mapping[str, Cte]) -> str:

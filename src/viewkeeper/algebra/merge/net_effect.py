@@ -55,10 +55,10 @@ _SIGN = "__sign"
 _GIVEN = "__given"
 
 
-def _where_gone(gone: Scalar, otherwise: Scalar) -> Scalar:
+def _where_deleted(deleted: Scalar, otherwise: Scalar) -> Scalar:
     """One value where a count is negative, another where it is not."""
-    is_gone = exp.LT(this=column(COUNT), expression=literal(0))
-    return exp.Case(ifs=[exp.If(this=is_gone, true=gone)], default=otherwise)
+    is_deleted = exp.LT(this=column(COUNT), expression=literal(0))
+    return exp.Case(ifs=[exp.If(this=is_deleted, true=deleted)], default=otherwise)
 
 
 def net_effect(staged: Relation) -> Relation:
@@ -69,8 +69,8 @@ def net_effect(staged: Relation) -> Relation:
         total,
         (
             *same(names),
-            Named(_SIGN, _where_gone(exp.cast(literal(-1), "bigint"), exp.cast(literal(1), "bigint"))),
-            Named(COUNT, _where_gone(exp.Neg(this=column(COUNT)), column(COUNT))),
+            Named(_SIGN, _where_deleted(exp.cast(literal(-1), "bigint"), exp.cast(literal(1), "bigint"))),
+            Named(COUNT, _where_deleted(exp.Neg(this=column(COUNT)), column(COUNT))),
         ),
     )
     return Project(Expand(signed), (*same(names), Named(COUNT, column(_SIGN))))

@@ -22,16 +22,18 @@ from viewkeeper.planning.physical.keys import TYPES, Keys
 from viewkeeper.planning.physical.plan import Fragment, KnownValues, leaves
 from viewkeeper.sql.render import state_name
 
-Look = Callable[[Relation], pa.Table | None]
+LookUp = Callable[[Relation], pa.Table | None]
 """The rows of a plan that scans one relation for known keys; None where they are too many."""
 
 
-def run(physical: Physical, held: Mapping[str, Held], look: Look, limits: Limits = LIMITS) -> Held | None:
+def run(
+    physical: Physical, held: Mapping[str, Held], look_up: LookUp, limits: Limits = LIMITS
+) -> Held | None:
     """The rows of a plan that is placed on the driver; None where Spark has to run it after all.
 
     `held` are the rows of its inputs by their names. What is asked twice for the same keys is looked up once.
     """
-    known, once = dict(held), cache(look)
+    known, once = dict(held), cache(look_up)
     try:
         for fragment in physical.fragments:
             known[fragment.name] = _run(fragment, known, once, limits)
@@ -49,29 +51,31 @@ def here(plan: Relation, held: Mapping[str, Held], limits: Limits = LIMITS) -> H
 
 
 def nowhere(plan: Relation) -> pa.Table | None:
-    """A look where nothing is looked up."""
+    """What looks nothing up."""
     return None
 
 
-def _run(fragment: Fragment, known: Mapping[str, Held], look: Look, limits: Limits) -> Held:
+def _run(fragment: Fragment, known: Mapping[str, Held], look_up: LookUp, limits: Limits) -> Held:
     columns = tuple(Column(name, kind) for name, kind in fragment.types)
     if is_empty(fragment.plan):
         return nothing(columns)
-    if fragment.asks:
-        table = _looked_up(fragment, known, look, limits)
+    if fragment.lookups:
+        table = _looked_up(fragment, known, look_up, limits)
         return nothing(columns) if table is None else Held(table.select(list(fragment.plan.columns)), columns)
     return Held(evaluation(fragment.plan, known, limits).rows(fragment.plan), columns)
 
 
-def _looked_up(fragment: Fragment, known: Mapping[str, Held], look: Look, limits: Limits) -> pa.Table | None:
+def _looked_up(
+    fragment: Fragment, known: Mapping[str, Held], look_up: LookUp, limits: Limits
+) -> pa.Table | None:
     """What Spark finds for the keys that are asked for; None where there are none, and it is not asked."""
-    found = {ask.column: keys_of(known[ask.of], ask.key, limits, ask.null_safe) for ask in fragment.asks}
+    found = {one.column: keys_of(known[one.of], one.key, limits, one.null_safe) for one in fragment.lookups}
     few = {name: keys for name, keys in found.items() if keys is not None}
     if any(not keys.values and not keys.has_null for keys in few.values()):
         return None
     if not few:
         raise TooMuch
-    table = look(Filter(fragment.plan, conjunction(is_among(name, keys) for name, keys in few.items())))
+    table = look_up(Filter(fragment.plan, conjunction(is_among(name, keys) for name, keys in few.items())))
     if table is None:
         raise TooMuch
     return table

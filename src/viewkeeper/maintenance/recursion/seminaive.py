@@ -79,14 +79,14 @@ def _saturated(loop: Loop, run: Run, enough: int | None = None) -> dict[str, int
     sizes = dict.fromkeys(loop.seeds, 0)
     gained = _round(loop, loop.seeds, sizes, run)
     rounds = 1
-    run.progress(f"{loop.phase}, round {rounds}: {_told(gained)}")
+    run.progress(f"{loop.phase}, round {rounds}: {_shown(gained)}")
     steps = _typed_steps(loop)
     while steps and any(gained.values()) and (enough is None or sum(sizes.values()) <= enough):
         if rounds >= run.limit:
             raise _diverged(loop, run.limit)
         gained = _round(loop, steps, sizes, run)
         rounds += 1
-        run.progress(f"{loop.phase}, round {rounds}: {_told(gained)}")
+        run.progress(f"{loop.phase}, round {rounds}: {_shown(gained)}")
     return sizes
 
 
@@ -122,7 +122,7 @@ def _typed_steps(loop: Loop) -> dict[str, Derivation]:
     }
 
 
-def _told(gained: Mapping[str, int]) -> str:
+def _shown(gained: Mapping[str, int]) -> str:
     return ", ".join(f"{name} +{count}" for name, count in gained.items())
 
 

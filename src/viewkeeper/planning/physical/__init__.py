@@ -56,12 +56,14 @@ __all__ = [
 PASSES: tuple[Pass, ...] = (signs, in_lists, gather, broadcast, materialize, share, co_locate, place)
 
 
-def lowered(plan: Relation, facts: Facts, is_part: bool = False, asked: Iterable[Relation] = ()) -> Physical:
+def lowered(
+    plan: Relation, facts: Facts, is_part: bool = False, in_lists: Iterable[Relation] = ()
+) -> Physical:
     """The physical plan of a plan with explicit counts.
 
     `is_part`: its result is part of other plans. `asked` are filters of it that are IN-lists already.
     """
-    physical = Physical((Fragment("", plan, is_part),), in_lists=frozenset(asked))
+    physical = Physical((Fragment("", plan, is_part),), in_lists=frozenset(in_lists))
     for one in PASSES:
         physical = check(one(physical, facts), plan.columns)
     return physical

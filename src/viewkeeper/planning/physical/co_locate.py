@@ -42,13 +42,13 @@ def co_locate(physical: Physical, facts: Facts) -> Physical:
     few = {name for name, one in facts.inputs.items() if one.is_few}
     done = []
     for fragment in physical.fragments:
-        done.append(_placed(fragment, here, few, facts.limits))
+        done.append(_co_located(fragment, here, few, facts.limits))
         if done[-1].joins is not None and not (fragment.broadcast or fragment.materialize):
             here[fragment.name] = done[-1].joins
     return replace(physical, fragments=tuple(done))
 
 
-def _placed(fragment: Fragment, here: Mapping[str, int], few: Container[str], limits: Limits) -> Fragment:
+def _co_located(fragment: Fragment, here: Mapping[str, int], few: Container[str], limits: Limits) -> Fragment:
     """What is part of other plans may be in them many times, and is sorted, not hashed."""
     plan = fragment.plan
     behind = sum(times * here[name] for name, times in occurrences(plan).items() if name in here)

@@ -1,11 +1,11 @@
-"""Few keys that are known become literals: a large relation is asked for them where it is read.
+"""Few keys that are known become literals: a large relation gets an IN-list where it is read.
 
     L ⋈_x=k K            =   σ_x∈π_k(K)(L) ⋈ K
     L ⋉_x=k K            =   σ_x∈π_k(K)(L)             by one column; by more, the join stays
     L ⟕_x=k δ(π_k(K))    =   π_*,(x where x ∈ K) as k(L)
     L ⋈_x=k (K ⋈ M)      =   σ_x∈π_k(K)(L) ⋈ (K ⋈ M)   k of K ⋈ M has no other values than k of K
 
-Rows that no key names are gone before anything is joined, hashed or sent, and a look at one relation is a
+Rows that no key names are gone before anything is joined, hashed or sent, and a lookup in one relation is a
 scan and nothing else. Only columns of the same type are compared so: literals would be cast in other ways.
 """
 
@@ -39,11 +39,11 @@ Known = Callable[[Relation, str], Keys | None]
 """The keys in a column of a relation, where they are known and few."""
 
 IsLarge = Callable[[Relation], bool]
-"""Whether it is worth asking a relation for keys."""
+"""Whether it is worth an IN-list to read a relation."""
 
 
 def in_lists(physical: Physical, facts: Facts) -> Physical:
-    """The plan, its large inputs asked for the keys of what the driver knows."""
+    """The plan, its large inputs restricted to the keys that the driver knows."""
     plan, values = physical.result.plan, facts.values
     if max(map(facts.rows, leaves(plan)), default=0) <= facts.limits.worth_in_list or not values.any:
         return physical
@@ -52,31 +52,31 @@ def in_lists(physical: Physical, facts: Facts) -> Physical:
         rows = sum(map(facts.rows, leaves(rel)))
         return rows > facts.limits.worth_in_list and not values.knows(rel)
 
-    asked = set(physical.in_lists)
-    asking = with_known_keys(plan, values.keys, is_large, asked, through_joins=True)
-    return replace(physical.with_result(asking), in_lists=frozenset(asked))
+    listed = set(physical.in_lists)
+    restricted = with_known_keys(plan, values.keys, is_large, listed, through_joins=True)
+    return replace(physical.with_result(restricted), in_lists=frozenset(listed))
 
 
 def with_known_keys(
-    plan: Relation, known: Known, is_large: IsLarge, asked: set[Relation], through_joins: bool = False
+    plan: Relation, known: Known, is_large: IsLarge, listed: set[Relation], through_joins: bool = False
 ) -> Relation:
-    """The plan, its large inputs asked for the keys that are known.
+    """The plan, its large inputs restricted to the keys that are known.
 
     Its counts are explicit, or none is negative: a semi-join looks at what is left when rows cancel. Nodes
     that let pass only rows that some keys name are put into `asked` at once: what is above them may be known
     because of that. `through_joins`: keys of a relation are also looked for where a join meets what it was
     joined with before.
     """
-    return rewrite(plan, _Asking(known, is_large, asked, through_joins).node)
+    return rewrite(plan, _InLists(known, is_large, listed, through_joins).node)
 
 
 @dataclass
-class _Asking:
+class _InLists:
     """One plan on its way; `marks` are columns that say which rows have a known key."""
 
     known: Known
     is_large: IsLarge
-    asked: set[Relation]
+    listed: set[Relation]
     through_joins: bool
     marks: set[str] = field(default_factory=set)
 
@@ -90,18 +90,18 @@ class _Asking:
                 return replace(node, left=left, right=right)
             case Join(kind=JoinKind.SEMI):
                 left = self._restricted(node.left, node.right, _equalities(node), self.known)
-                is_said = left is not node.left and left in self.asked and _is_by_one_column(node)
+                is_said = left is not node.left and left in self.listed and _is_by_one_column(node)
                 return left if is_said else replace(node, left=left)
             case Join(kind=JoinKind.LEFT) if self.is_large(node.left):
                 marked = _marked(node, self.known)
                 self.marks.update(() if marked is node else node.right.columns)
                 return marked
             case Filter() if not columns_of(node.condition).isdisjoint(self.marks):
-                self.asked.add(node)
+                self.listed.add(node)
         return node
 
     def _restricted(self, large: Relation, small: Relation, by: Iterable[Equality], known: Known) -> Relation:
-        if not self.is_large(large) or not self.asked.isdisjoint(nodes(large)):
+        if not self.is_large(large) or not self.listed.isdisjoint(nodes(large)):
             return large
         found = [(e.left.name, _comparable(large, e, known(small, e.right.name))) for e in by]
         keys = {name: keys for name, keys in found if keys is not None}
@@ -138,7 +138,7 @@ class _Asking:
                 return replace(rel, left=self._chosen(rel.left, keys))
             case _:
                 found = Filter(rel, conjunction(is_among(name, known) for name, known in keys.items()))
-                self.asked.add(found)
+                self.listed.add(found)
                 return found
 
     def _piece(self, piece: Relation, columns: tuple[str, ...], keys: Mapping[str, Keys]) -> Relation:

@@ -1,7 +1,7 @@
 """Where a plan runs: few rows that the driver holds are put together there, everything else by Spark.
 
     γ_k(Δ)            on the driver, which holds Δ
-    Δ ⋈_x=k stored    a look, σ_k∈π_x(Δ)(stored), by Spark; what it finds is joined on the driver
+    Δ ⋈_x=k stored    a lookup, σ_k∈π_x(Δ)(stored), by Spark; what it finds is joined on the driver
 
 A plan runs on the driver if both engines mean the same by all of it (`agreement`), and if each of its inputs
 is held there, or can be asked for keys that are. What is asked is a scan and nothing else, an action of its
@@ -33,7 +33,7 @@ from viewkeeper.algebra.relations import (
 from viewkeeper.algebra.walk import children, nodes, with_children
 from viewkeeper.planning.physical.agreement import Types, agreed_types
 from viewkeeper.planning.physical.keys import TYPES
-from viewkeeper.planning.physical.plan import Ask, Facts, Fragment, Leaf, Physical, leaves
+from viewkeeper.planning.physical.plan import Facts, Fragment, Leaf, Lookup, Physical, leaves
 from viewkeeper.rewrite.equalities import column_equalities
 from viewkeeper.sql.render import state_name
 
@@ -50,7 +50,7 @@ def place(physical: Physical, facts: Facts) -> Physical:
     placing = _Placing(facts)
     if not all(placing.place(fragment) for fragment in physical.fragments):
         return physical
-    if sum(bool(fragment.asks) for fragment in placing.done) > facts.looks:
+    if sum(bool(fragment.lookups) for fragment in placing.done) > facts.most_lookups:
         return physical
     return replace(physical, fragments=tuple(placing.done), otherwise=physical.fragments)
 
@@ -98,26 +98,26 @@ def _is_worth(physical: Physical, facts: Facts) -> bool:
 
 @dataclass
 class _Placing:
-    """Fragments on their way to the driver: looks, and what is made of the rows that they find."""
+    """Fragments on their way to the driver: lookups, and what is made of the rows that they find."""
 
     facts: Facts
     done: list[Fragment] = field(default_factory=list)
     made: dict[str, Types] = field(default_factory=dict)
 
     def place(self, fragment: Fragment) -> bool:
-        """Whether all of a fragment runs on the driver, but for looks."""
+        """Whether all of a fragment runs on the driver, but for lookups."""
         types = dict(agreed_types(fragment.plan, self._leaf_types))
         if fragment.plan not in types:
             return False
-        plan = self._placed(fragment.plan, types)
+        plan = self._with_joins_looked_up(fragment.plan, types)
         if not self._is_here(plan):
             return False
         self._add(fragment.name, plan, types[fragment.plan])
         return True
 
-    def _add(self, name: str, plan: Relation, types: Types, asks: tuple[Ask, ...] = ()) -> None:
+    def _add(self, name: str, plan: Relation, types: Types, lookups: tuple[Lookup, ...] = ()) -> None:
         kinds = tuple((column, types[column]) for column in plan.columns)
-        self.done.append(Fragment(name, plan, here=not asks, asks=asks, types=kinds))
+        self.done.append(Fragment(name, plan, here=not lookups, lookups=lookups, types=kinds))
         self.made[name] = dict(kinds)
 
     def _leaf_types(self, leaf: Leaf) -> Types:
@@ -129,8 +129,8 @@ class _Placing:
         """Whether the driver has all rows that a plan reads."""
         return all(state_name(leaf) in self.made or self.facts.input(leaf).held for leaf in leaves(plan))
 
-    def _placed(self, plan: Relation, types: dict[Relation, Types]) -> Relation:
-        """The plan, its joins asking what is stored for the keys of what is here."""
+    def _with_joins_looked_up(self, plan: Relation, types: dict[Relation, Types]) -> Relation:
+        """The plan, what is stored being looked up by the keys of what is here."""
         done: dict[Relation, Relation] = {}
         for node in nodes(plan):
             new = with_children(node, tuple(done[child] for child in children(node)))
@@ -142,15 +142,15 @@ class _Placing:
     def _join(self, join: Join, types: dict[Relation, Types]) -> Join:
         left, right = join.left, join.right
         if self._is_here(left) and join.kind is JoinKind.INNER:
-            left, right = self._asked(join, left, right, types)
+            left, right = self._with_lookups(join, left, right, types)
         elif self._is_here(right) and join.kind in (JoinKind.INNER, JoinKind.SEMI):
-            right, left = self._asked(join, right, left, types)
+            right, left = self._with_lookups(join, right, left, types)
         return replace(join, left=left, right=right)
 
-    def _asked(
+    def _with_lookups(
         self, join: Join, few: Relation, stored: Relation, types: dict[Relation, Types]
     ) -> tuple[Relation, Relation]:
-        """Both sides of a join, of which one is asked for the keys of the other."""
+        """Both sides of a join, of which one is looked up by the keys of the other."""
         pairs = [
             (one, theirs, mine)
             for one in column_equalities(join.on, join.left.columns, join.right.columns)
@@ -160,9 +160,9 @@ class _Placing:
         if self._is_here(stored) or not pairs:
             return few, stored
         held = self._named(few, types)
-        asks = tuple(Ask(theirs, state_name(held), mine, one.null_safe) for one, theirs, mine in pairs)
+        lookups = tuple(Lookup(theirs, state_name(held), mine, one.null_safe) for one, theirs, mine in pairs)
         types[held] = types[few]
-        return held, self._asking(stored, asks, types)
+        return held, self._looked_up(stored, lookups, types)
 
     def _named(self, few: Relation, types: Mapping[Relation, Types]) -> Leaf:
         """A relation of the driver under a name, by which its keys are known."""
@@ -172,33 +172,37 @@ class _Placing:
         self._add(name, few, types[few])
         return Reference(name, few.columns)
 
-    def _asking(self, rel: Relation, asks: tuple[Ask, ...], types: dict[Relation, Types]) -> Relation:
-        """A stored relation asked for keys; of pieces that are put together, each that is stored."""
+    def _looked_up(
+        self, rel: Relation, lookups: tuple[Lookup, ...], types: dict[Relation, Types]
+    ) -> Relation:
+        """A stored relation looked up by keys; of pieces that are put together, each that is stored."""
         if self._is_here(rel):
             return rel
         new = rel
         match rel:
             case _ if _is_scan(rel):
                 name = f"{PREFIX}{len(self.done) + 1}"
-                self._add(name, rel, types[rel], asks)
+                self._add(name, rel, types[rel], lookups)
                 new = Reference(name, rel.columns)
             case Filter() | Distinct():
-                new = replace(rel, child=self._asking(rel.child, asks, types))
+                new = replace(rel, child=self._looked_up(rel.child, lookups, types))
             case Project() | Aggregate():
                 items = rel.outputs if isinstance(rel, Project) else rel.keys
                 names = {one.name: one.expr.name for one in items if one.is_column}
-                below = tuple(replace(ask, column=names[ask.column]) for ask in asks if ask.column in names)
-                new = replace(rel, child=self._asking(rel.child, below, types)) if below else rel
+                below = tuple(
+                    replace(one, column=names[one.column]) for one in lookups if one.column in names
+                )
+                new = replace(rel, child=self._looked_up(rel.child, below, types)) if below else rel
             case UnionAll():
                 places = {name: place for place, name in enumerate(rel.columns)}
                 own = (
-                    tuple(replace(ask, column=each.columns[places[ask.column]]) for ask in asks)
+                    tuple(replace(one, column=each.columns[places[one.column]]) for one in lookups)
                     for each in rel.inputs
                 )
                 each = zip(rel.inputs, own, strict=True)
-                new = UnionAll(tuple(self._asking(piece, mine, types) for piece, mine in each))
+                new = UnionAll(tuple(self._looked_up(piece, mine, types) for piece, mine in each))
             case Join(kind=JoinKind.ANTI | JoinKind.SEMI):
-                new = self._join(replace(rel, left=self._asking(rel.left, asks, types)), types)
+                new = self._join(replace(rel, left=self._looked_up(rel.left, lookups, types)), types)
         types[new] = types[rel]
         return new
 

@@ -51,7 +51,7 @@ class KnownValues:
         return None
 
     def knows(self, rel: Relation) -> bool:
-        """Whether the driver has the rows of a relation: then nothing of it need be asked."""
+        """Whether the driver has the rows of a relation: then nothing of it need be looked up."""
         return False
 
 
@@ -68,9 +68,9 @@ class KnownTypes:
 class Facts:
     """What passes may look at: the inputs by their names in SQL, known values and types, and the limits.
 
-    `near` is about which part of what is stored known keys name; None: it is not looked up by them. `looks`
-    are as many as may be taken, each an action: Spark takes one for a plan. `wanted` are the columns and
-    types that the result is to have, where that is known.
+    `near` is about which part of what is stored known keys name; None: it is not looked up by them. At most
+    `most_lookups` are made, each an action: Spark takes one for a plan. `wanted` are the columns and types
+    that the result is to have, where that is known.
     """
 
     inputs: Mapping[str, Input]
@@ -78,7 +78,7 @@ class Facts:
     types: KnownTypes | None = None
     limits: Limits = LIMITS
     near: float | None = None
-    looks: float = inf
+    most_lookups: float = inf
     wanted: tuple[tuple[str, str], ...] | None = None
 
     def rows(self, leaf: Leaf) -> float:
@@ -89,8 +89,8 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Ask:
-    """A look at what is stored: `column` is one of the values that the column `key` has in `of`, which the
+class Lookup:
+    """Rows of what is stored whose `column` is one of the values of `key` in the relation `of`, which the
     driver holds."""
 
     column: str
@@ -103,8 +103,8 @@ class Ask:
 class Fragment:
     """One query. `is_part`: it may be in a plan many times.
 
-    `here`: the driver runs it. `asks`: Spark does, for these keys alone, and the driver holds what it finds.
-    `types` are those of its columns, where they are known.
+    `here`: the driver runs it. `lookups`: Spark does, for these keys alone, and the driver holds what it
+    finds. `types` are those of its columns, where they are known.
 
     `merged` and `hashed` are joins whose two sides are in one task: they are sorted there, or the right side
     is hashed. `joins` is how many joins its task has, where all of it is in one; else None.
@@ -119,7 +119,7 @@ class Fragment:
     hashed: frozenset[Join] = frozenset()
     joins: int | None = None
     here: bool = False
-    asks: tuple[Ask, ...] = ()
+    lookups: tuple[Lookup, ...] = ()
     types: tuple[tuple[str, str], ...] = ()
 
 
@@ -192,21 +192,21 @@ def shown(physical: Physical) -> tuple[tuple[str, str], ...]:
 def _words(fragment: Fragment, physical: Physical) -> str:
     read = {state_name(leaf) for leaf in leaves(fragment.plan)}
     gathered = sorted(read & physical.one_task)
-    asked = sum(1 for node in nodes(fragment.plan) if node in physical.in_lists)
+    listed = sum(1 for node in nodes(fragment.plan) if node in physical.in_lists)
     parts = [
         *(["on the driver"] if fragment.here else []),
-        *([f"a look for {_asked(fragment)}"] if fragment.asks else []),
+        *([f"a lookup of {_keys_looked_up(fragment)}"] if fragment.lookups else []),
         *(["broadcast"] if fragment.broadcast else []),
         *(["written out first"] if fragment.materialize else []),
         *(["in one task"] if fragment.joins is not None else []),
         *([f"one task reads {', '.join(gathered)}"] if gathered else []),
-        *([f"{asked} IN-list{'s' if asked > 1 else ''} of known keys"] if asked else []),
+        *([f"{listed} IN-list{'s' if listed > 1 else ''} of known keys"] if listed else []),
     ]
     return ", ".join(parts)
 
 
-def _asked(fragment: Fragment) -> str:
-    return ", ".join(f"{ask.column} in {ask.of}.{ask.key}" for ask in fragment.asks)
+def _keys_looked_up(fragment: Fragment) -> str:
+    return ", ".join(f"{one.column} in {one.of}.{one.key}" for one in fragment.lookups)
 
 
 def _sql(fragment: Fragment) -> str:
