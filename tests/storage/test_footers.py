@@ -13,7 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from viewkeeper.errors import MissingFile
-from viewkeeper.storage.footers import delta_statistics, overlaps, read_footer, written_files
+from viewkeeper.storage.footers import (
+    Among,
+    Wanted,
+    delta_statistics,
+    overlaps,
+    read_footer,
+    written_files,
+)
 from viewkeeper.storage.objects import Folder
 from viewkeeper.storage.relation import DataFile
 
@@ -112,10 +119,15 @@ FILE = DataFile("f", 2, 10, {"i": (3, 5), "s": ("b", "d")}, frozenset({"i"}))
         ({"s": ("e", "f"), "i": (4, 4)}, False),
         ({"other": (1, 2)}, True),
         ({"i": ("a", "b")}, True),
+        ({"i": Among((1, 4, 9))}, True),
+        ({"i": Among((1, 2, 6, 9))}, False),
+        ({"i": Among((5,)), "s": Among(("a", "e"))}, False),
+        ({"i": Among(())}, True),
+        ({"other": Among((1,)), "s": Among((1, 2))}, True),
         ({}, True),
     ],
 )
-def test_files_are_left_out_by_their_ranges(wanted: dict[str, tuple[Any, Any]], found: bool) -> None:
+def test_files_are_left_out_by_their_ranges(wanted: Wanted, found: bool) -> None:
     assert overlaps(FILE, wanted) is found
 
 

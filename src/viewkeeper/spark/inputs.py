@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from viewkeeper.algebra.inner_names import shown
 from viewkeeper.algebra.schema import Column
 from viewkeeper.catalog.names import shown_columns
+from viewkeeper.engine.rows import Held
 from viewkeeper.errors import InvalidChange, MissingFile, WrongType
 from viewkeeper.spark.arrow import arrow_table
 from viewkeeper.spark.char_types import fitted_text, fitted_value
@@ -76,16 +77,19 @@ def _from_rows(spark: SparkSession, rows: list[Any], columns: Sequence[Column] |
 
 
 def listed_rows(
-    spark: SparkSession, rows: list[Any], columns: Sequence[Column], table: str
-) -> pa.Table | None:
-    """Rows given as a list, with all columns of a table, NULL where a row has none; None where only Spark
-    knows a column's type."""
-    names = shown_columns(columns)
-    given, typed = _typed_rows(rows, names)
-    places = {column.name: place for place, column in enumerate(given)}
-    whole = [tuple(row[places[c.name]] if c.name in places else None for c in names) for row in typed]
-    fit = [tuple(_fitted_text(v, c, table) for v, c in zip(row, names, strict=True)) for row in whole]
-    return _as_arrow(spark, fit, columns)
+    spark: SparkSession, rows: list[Any], columns: Sequence[Column], table: str, padded: bool = False
+) -> Held | None:
+    """Rows given as a list, with the columns of a table that they are given with; None where only Spark knows
+    a column's type. `padded`: with all columns, NULL where a row has none."""
+    own = {shown(column.name): column for column in columns}
+    given, typed = _typed_rows(rows, shown_columns(columns))
+    if padded:
+        places = {column.name: place for place, column in enumerate(given)}
+        typed = [tuple(row[places[n]] if n in places else None for n in own) for row in typed]
+    wanted = tuple(own.values()) if padded else tuple(own[column.name] for column in given)
+    fit = [tuple(_fitted_text(v, c, table) for v, c in zip(row, wanted, strict=True)) for row in typed]
+    arrow = _as_arrow(spark, fit, wanted)
+    return None if arrow is None else Held(arrow, wanted)
 
 
 def has_one_zero(rows: pa.Table) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from pyspark.sql import DataFrame
 
@@ -25,7 +24,7 @@ from viewkeeper.spark.frames import Answer, counted
 from viewkeeper.spark.maps import comparable, entry_columns, map_columns, restored
 from viewkeeper.storage.delta_log import main_files
 from viewkeeper.storage.following.known import files_of
-from viewkeeper.storage.footers import overlaps
+from viewkeeper.storage.footers import Wanted, overlaps
 from viewkeeper.storage.merge_plans import keyed_plan, layer_schema, leaf, whole_plan
 from viewkeeper.storage.overflow import far_moved
 from viewkeeper.storage.relation import (
@@ -35,8 +34,6 @@ from viewkeeper.storage.relation import (
     by_schema,
     diff_schema,
 )
-
-Ranges = Mapping[str, tuple[Any, Any]]
 
 
 @dataclass(frozen=True)
@@ -96,7 +93,7 @@ class Reader:
         return as_declared(self.visible(state), state.columns)
 
     def rows(
-        self, state: RelationState, ranges: Ranges | None = None, needed: frozenset[str] | None = None
+        self, state: RelationState, ranges: Wanted | None = None, needed: frozenset[str] | None = None
     ) -> Source:
         """Main and overlay merged, one row per copy, with all stored columns; what is not `needed` may be
         out of date."""
@@ -118,7 +115,7 @@ class Reader:
         plan = keyed_plan(_compared_shape(state), state.merge, [c.name for c in columns], is_small)
         return self._merged(state, plan, {"main": main, "layers": layers})
 
-    def counted(self, state: RelationState, ranges: Ranges | None = None) -> Source:
+    def counted(self, state: RelationState, ranges: Wanted | None = None) -> Source:
         """The relation as signed rows, with `__count`; a bag is not merged for it."""
         source = self.bag(state, ranges)
         return source if source.counted else self.signed(source, state.names)
@@ -134,7 +131,7 @@ class Reader:
         frame = self.engine.plan(consolidated(leaf("changes", names)), {"changes": changes.frame})
         return replace(changes, opened=frame, held=None)
 
-    def bag(self, state: RelationState, ranges: Ranges | None = None) -> Source:
+    def bag(self, state: RelationState, ranges: Wanted | None = None) -> Source:
         """The relation with or without counts, whichever costs nothing: for linear operators."""
         if state.merge is not None or not state.overlay:
             return self.rows(state, ranges)
@@ -224,7 +221,7 @@ class Reader:
             return rows_in_files(self.engine, state, files, counted(state.columns))
         return self.engine.open(state.folder, files, counted(state.columns))
 
-    def _bag_rows(self, state: RelationState, ranges: Ranges | None) -> Source:
+    def _bag_rows(self, state: RelationState, ranges: Wanted | None) -> Source:
         if not state.has_pending_deletes:
             return self._inserted_rows(state, ranges)
         is_small = state.main_rows + state.overlay_rows <= self.engine.limits.one_task
@@ -257,7 +254,7 @@ class Reader:
         """Whether a bag's layers are few, and delete whole rows: then each is laid over those before it."""
         return state.deletes_whole_rows and len(state.overlay) <= self.engine.limits.layers_joined
 
-    def _inserted_rows(self, state: RelationState, ranges: Ranges | None) -> Source:
+    def _inserted_rows(self, state: RelationState, ranges: Wanted | None) -> Source:
         """A bag whose layers only insert is all of its files, those of main and of layers alike: a row of a
         layer counts once."""
         layers = (file for layer in state.overlay for file in layer.files)
@@ -322,7 +319,7 @@ class Reader:
             found.append(DiffRows(schema, leaf(f"diff{number}", [c.name for c in columns]), len(own) > 1))
         return found, frames, rows
 
-    def _main(self, state: RelationState, ranges: Ranges | None) -> Source:
+    def _main(self, state: RelationState, ranges: Wanted | None) -> Source:
         return self._files(state, self._main_files(state), state.columns, ranges)
 
     def _main_files(self, state: RelationState) -> tuple[DataFile, ...]:
@@ -335,7 +332,7 @@ class Reader:
         state: RelationState,
         layers: Iterable[Layer],
         columns: tuple[Column, ...],
-        ranges: Ranges | None = None,
+        ranges: Wanted | None = None,
     ) -> Source:
         files = [file for layer in layers for file in layer.files]
         return self._files(state, files, columns, ranges)
@@ -345,7 +342,7 @@ class Reader:
         state: RelationState,
         files: Iterable[DataFile],
         columns: tuple[Column, ...],
-        ranges: Ranges | None,
+        ranges: Wanted | None,
     ) -> Source:
         wanted = [file for file in files if not ranges or overlaps(file, ranges)]
         return Source(rows_in_files(self.engine, state, wanted, columns), sum(file.held for file in wanted))

@@ -2,47 +2,43 @@
 
 Two Spark actions whatever the number of operations: one writes the net effect of every changed
 table, one runs all checks over what was written, with the base files pruned by its ranges. Rows that
-are inserted, or deleted as a whole, and given as a list are on the driver already: it writes them.
+are inserted, or deleted as a whole, and given as a list are on the driver already: it writes them. Lists of
+keys to be deleted or updated are looked up (`spark/few_keys.py`), and all else is done on the driver.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from viewkeeper import errors
 from viewkeeper.algebra.build import union_all
 from viewkeeper.algebra.counts import weighted
-from viewkeeper.algebra.inner_names import inner_column, shown
+from viewkeeper.algebra.inner_names import inner_column
 from viewkeeper.algebra.merge import net_effect as rules
-from viewkeeper.algebra.relations import Reference, Relation
-from viewkeeper.algebra.schema import COUNT, TableSchema
+from viewkeeper.algebra.relations import Distinct, Negate, Reference, Relation
+from viewkeeper.algebra.schema import COUNT, Column, TableSchema
 from viewkeeper.algebra.zeros import float_columns
 from viewkeeper.catalog.catalog import Catalog
 from viewkeeper.collected import PendingChange
 from viewkeeper.engine.rows import Held
 from viewkeeper.spark.engine import SparkEngine
+from viewkeeper.spark.few_keys import rows_of_few_keys
 from viewkeeper.spark.frames import Answer, counted
 from viewkeeper.spark.inputs import fitted, has_one_zero, listed_rows, to_frame
 from viewkeeper.spark.layer_frames import placed_rows
 from viewkeeper.spark.maps import comparable, entry_columns, restored
 from viewkeeper.spark.read import Reader
+from viewkeeper.spark.row_checks import run_checks
 from viewkeeper.storage.draft import Draft
+from viewkeeper.storage.footers import Wanted
 from viewkeeper.storage.relation import DataFile, RelationState
-
-_ERRORS: dict[str, tuple[type[errors.InvalidChange], str]] = {
-    "missing": (errors.MissingRows, "These rows of {} do not exist."),
-    "duplicate": (errors.DuplicateKey, "These keys of {} would occur twice."),
-    "reference": (errors.BrokenForeignKey, "These foreign keys of {} refer to no row."),
-    "null": (errors.NullNotAllowed, "These rows of {} have NULL where none may be."),
-}
 
 
 @dataclass
@@ -51,8 +47,12 @@ class Staged:
 
     schema: TableSchema
     state: RelationState
-    parts: list[DataFrame | pa.Table] = field(default_factory=list)
-    """What each change adds; Arrow tables are rows on the driver."""
+    parts: list[Answer] = field(default_factory=list)
+    """What each change adds, as signed rows."""
+    near: Held | None = None
+    """The table's rows of all keys that the transaction names, where the driver has looked them up."""
+    net: Held | None = None
+    """What was written, where the driver has it."""
     only_inserts: bool = True
     updates: set[str] | None = field(default_factory=set)
     """The columns that updates may have changed; None where rows were inserted or deleted as well."""
@@ -60,22 +60,19 @@ class Staged:
     rows: int | None = 0
     files: tuple[DataFile, ...] = ()
 
-    def union(self, spark: SparkSession) -> DataFrame:
-        frames = (spark.createDataFrame(p) if isinstance(p, pa.Table) else p for p in self.parts)
-        return reduce(DataFrame.unionByName, frames)
-
-    def held(self, most: int) -> Held | None:
-        """The signed rows, where all of them are on the driver, and at most `most`."""
-        tables = [part for part in self.parts if isinstance(part, pa.Table)]
-        if not tables or len(tables) < len(self.parts) or sum(t.num_rows for t in tables) > most:
-            return None
-        return Held(pa.concat_tables(tables), counted(self.schema.columns))
+    def union(self, engine: SparkEngine) -> Answer:
+        """The signed rows, on the driver where all of them are."""
+        held = [part.table for part in self.parts if isinstance(part, Held)]
+        if len(held) < len(self.parts):
+            return reduce(DataFrame.unionByName, map(engine.frame, self.parts))
+        alike = [table.cast(held[0].schema) for table in held]
+        return Held(pa.concat_tables(alike), counted(self.schema.columns))
 
     def updates_only(self, columns: Iterable[str] | None) -> None:
         """What was just staged updates these columns, or is something else than an update."""
         self.updates = None if columns is None or self.updates is None else self.updates | set(columns)
 
-    def add(self, part: DataFrame | pa.Table, rows: int | None) -> None:
+    def add(self, part: Answer, rows: int | None) -> None:
         self.parts.append(part)
         self.rows = None if rows is None or self.rows is None else self.rows + rows
 
@@ -89,12 +86,15 @@ class StagedTransaction:
         self.draft = draft
         self.tables: dict[str, Staged] = {}
         self.checks: list[rules.RowCheck] = []
-        self.frames: dict[str, DataFrame] = {}
+        self.frames: dict[str, Answer] = {}
 
     def apply(self, changes: Sequence[PendingChange]) -> None:
         """Writes and checks everything, then appends the layers to the draft."""
-        for change in changes:
-            self._stage(change)
+        given = [(change, self._given(change)) for change in changes]
+        for name in self.tables:
+            self._look_up(name, [(change, rows) for change, rows in given if change.table == name])
+        for change, rows in given:
+            self._stage(change, rows)
         for staged in self.tables.values():
             staged.files = self._write(staged)
         copies_left = self.check()
@@ -103,83 +103,80 @@ class StagedTransaction:
             whole = staged.checked and name not in copies_left
             self.draft.append(name, staged.files, updates=updates, last_copies=whole)
 
-    def _stage(self, change: PendingChange) -> None:
-        staged = self._staged(change)
-        staged.checked = staged.checked and change.check
-        if change.kind != "update":
-            staged.updates_only(change.updates)
-        if self._stage_list(staged, change):
-            return
-        frame, rows = self._frame(change, staged)
-        match change.kind:
-            case "insert":
-                fit = fitted(frame, staged.schema.columns, staged.schema.name)
-                staged.add(fit.withColumn(COUNT, F.lit(1).cast("bigint")), rows)
-            case "delete":
-                self._stage_delete(staged, frame, rows, are_stored=callable(change.rows))
-            case "update":
-                self._stage_update(staged, frame, rows)
-
-    def _staged(self, change: PendingChange) -> Staged:
-        if change.table not in self.tables:
-            schema = self.draft.catalog.tables[change.table]
-            self.tables[change.table] = Staged(schema, self.draft.relations[change.table])
-        return self.tables[change.table]
-
-    def _stage_list(self, staged: Staged, change: PendingChange) -> bool:
-        """Keeps whole rows that are given as a list on the driver; whether it could."""
-        data, schema = change.rows, staged.schema
-        if not isinstance(data, list) or not data or change.kind == "update":
-            return False
-        is_insert = change.kind == "insert"
-        if not is_insert and (isinstance(data[0], Mapping) or _looks_like_keys(data, schema)):
-            return False
-        rows = listed_rows(self.engine.spark, data, schema.columns, schema.name)
-        if rows is None or not (is_insert or has_one_zero(rows)):
-            return False
-        staged.only_inserts = staged.only_inserts and is_insert
-        staged.add(placed_rows(rows, {COUNT: 1 if is_insert else -1}), len(data))
-        return True
-
-    def _frame(self, change: PendingChange, staged: Staged) -> tuple[DataFrame, int | None]:
-        data = change.rows(self.draft.base) if callable(change.rows) else change.rows
-        rows = len(data) if isinstance(data, list) else _at_most(change, staged.state)
-        schema, columns = staged.schema, staged.schema.columns
+    def _given(self, change: PendingChange) -> Answer:
+        """The rows of a change: of a list, with columns of the table, on the driver where they can be."""
+        schema, data = self._staged(change.table).schema, change.rows
+        columns = schema.columns
         if change.kind == "delete" and schema.key and _looks_like_keys(data, schema):
             columns = tuple(schema.column(name) for name in schema.key)
-        return to_frame(self.engine.spark, data, columns), rows
+        if isinstance(data, list):
+            is_insert = change.kind == "insert"
+            held = listed_rows(self.engine.spark, data, columns, schema.name, padded=is_insert)
+            if held is not None:
+                return held
+        return to_frame(self.engine.spark, data(self.draft.base) if callable(data) else data, columns)
 
-    def _stage_delete(self, staged: Staged, frame: DataFrame, rows: int | None, *, are_stored: bool) -> None:
+    def _staged(self, table: str) -> Staged:
+        if table not in self.tables:
+            schema = self.draft.catalog.tables[table]
+            self.tables[table] = Staged(schema, self.draft.relations[table])
+        return self.tables[table]
+
+    def _look_up(self, table: str, changes: Sequence[tuple[PendingChange, Answer]]) -> None:
+        """Fetches the rows of all keys that the changes of a table name, where all are on the driver. Of rows
+        that are only inserted, the checks ask the same at no greater cost."""
+        staged = self.tables[table]
+        key, lists = staged.schema.key, [rows for _, rows in changes if isinstance(rows, Held)]
+        names_keys = all(set(key) <= set(rows.types) for rows in lists)
+        if not key or not names_keys or len(lists) < len(changes) or _only_inserts(changes):
+            return
+        if any(rows.rows for rows in lists):
+            tables = [rows.table for rows in lists]
+            staged.near = rows_of_few_keys(self.engine, staged.state, staged.schema, tables)
+
+    def _stage(self, change: PendingChange, given: Answer) -> None:
+        staged = self._staged(change.table)
+        staged.checked = staged.checked and change.check
+        rows = given.rows if isinstance(given, Held) else _at_most(change, staged.state)
+        if change.kind != "update":
+            staged.updates_only(change.updates)
+        match change.kind:
+            case "insert":
+                staged.add(_signed(_fit(given, staged.schema.columns, staged.schema), 1), rows)
+            case "delete":
+                self._stage_delete(staged, given, rows, are_stored=callable(change.rows))
+            case "update":
+                self._stage_update(staged, given, rows)
+
+    def _stage_delete(self, staged: Staged, given: Answer, rows: int | None, *, are_stored: bool) -> None:
         """Deletes keys or whole rows; `are_stored`: they are rows of the table, just as it holds them."""
-        schema = staged.schema
-        names = {inner_column(name).lower() for name in frame.columns}
+        schema, names = staged.schema, _names(given)
         staged.only_inserts = False
         if schema.key and names == {name.lower() for name in schema.key}:
-            keys = fitted(frame, [schema.column(name) for name in schema.key], schema.name).distinct()
-            number = self.remember(keys, f"keys_{schema.name}", schema)
-            asked = Reference(number, schema.key)
+            keys = _fit(given, [schema.column(name) for name in schema.key], schema)
+            asked = Reference(self.remember(keys, f"keys_{schema.name}", schema), schema.key)
             current = self._current(staged)
-            self.checks.append(rules.missing_keys(schema.name, current, asked))
-            old = self._rows(schema, weighted(rules.rows_of_keys(current, asked)))
-            staged.add(old.withColumn(COUNT, -F.col(COUNT)), rows)
+            self.checks.append(rules.missing_keys(schema.name, current, Distinct(asked)))
+            old = Negate(rules.rows_of_keys(current, asked))
+            staged.add(self._rows(schema, weighted(old)), rows)
             return
         if names != {name.lower() for name in schema.names}:
             raise errors.WrongType(
                 f"A deletion from {schema.name} takes whole rows{' or keys' if schema.key else ''}.",
-                f"Given: {', '.join(frame.columns)}. Wanted: {', '.join(schema.names)}"
+                f"Given: {', '.join(sorted(names))}. Wanted: {', '.join(schema.names)}"
                 + (f", or {', '.join(schema.key)}." if schema.key else "."),
                 table=schema.name,
             )
-        fit = fitted(frame, schema.columns, schema.name)
-        if floats := {} if are_stored else float_columns(entry_columns(schema.columns)):
-            given = Reference(self.remember(fit, f"given_{schema.name}", schema), schema.names)
-            fit = self._rows(schema, rules.stored_rows(self._current(staged), given, floats))
-        staged.add(fit.withColumn(COUNT, F.lit(-1).cast("bigint")), rows)
+        fit = _fit(given, schema.columns, schema)
+        is_one_of_several = not (are_stored or (isinstance(fit, Held) and has_one_zero(fit.table)))
+        if is_one_of_several and (floats := float_columns(entry_columns(schema.columns))):
+            asked = Reference(self.remember(fit, f"given_{schema.name}", schema), schema.names)
+            fit = self._rows(schema, rules.stored_rows(self._current(staged), asked, floats))
+        staged.add(_signed(fit, -1), rows)
 
-    def _stage_update(self, staged: Staged, frame: DataFrame, rows: int | None) -> None:
-        schema = staged.schema
-        given = {inner_column(name).lower() for name in frame.columns}
-        missing = [name for name in schema.key if name.lower() not in given]
+    def _stage_update(self, staged: Staged, given: Answer, rows: int | None) -> None:
+        schema, names = staged.schema, _names(given)
+        missing = [name for name in schema.key if name.lower() not in names]
         if not schema.key or missing:
             raise errors.InvalidChange(
                 f"An update of {schema.name} names rows by primary key.",
@@ -188,9 +185,9 @@ class StagedTransaction:
                 table=schema.name,
             )
         staged.only_inserts = False
-        columns = [column for column in schema.columns if column.name.lower() in given]
+        columns = [column for column in schema.columns if column.name.lower() in names]
         staged.updates_only(column.name for column in columns if column.name not in schema.key)
-        number = self.remember(fitted(frame, columns, schema.name), f"updates_{schema.name}", schema)
+        number = self.remember(_fit(given, columns, schema), f"updates_{schema.name}", schema)
         updates = Reference(number, tuple(column.name for column in columns))
         current = self._current(staged)
         keys = Reference(number, schema.key)
@@ -203,33 +200,41 @@ class StagedTransaction:
 
     def _current(self, staged: Staged) -> Relation:
         """The table as it stands after the operations staged so far."""
-        name = staged.schema.name
-        source = self.reader.bag(staged.state)
-        own = self.remember(source.frame, f"state_{name}", staged.schema)
-        state = Reference(own, staged.schema.names, source.counted)
+        state = self._before(staged, f"state_{staged.schema.name}")
         if not staged.parts:
             return state
-        union = staged.union(self.engine.spark)
-        before = Reference(self.remember(union, f"staged_{name}", staged.schema), staged.schema.names, True)
+        name = self.remember(staged.union(self.engine), f"staged_{staged.schema.name}", staged.schema)
+        before = Reference(name, staged.schema.names, counted=True)
         return union_all((state, before), staged.schema.names)
 
-    def _rows(self, schema: TableSchema, plan: Relation) -> DataFrame:
-        """Rows of a table by a plan over what is remembered."""
-        return restored(self.engine.plan(plan, self.frames), schema.columns)
+    def _before(self, staged: Staged, wish: str, ranges: Wanted | None = None) -> Reference:
+        """The table as it was; of one whose keys were looked up, the rows that they name."""
+        schema = staged.schema
+        if staged.near is not None:
+            return Reference(self.remember(staged.near, wish, schema), schema.names, counted=True)
+        source = self.reader.bag(staged.state, ranges)
+        return Reference(self.remember(source.frame, wish, schema), schema.names, source.counted)
 
-    def remember(self, frame: DataFrame, wish: str, table: TableSchema) -> str:
+    def _rows(self, schema: TableSchema, plan: Relation) -> Answer:
+        """Rows of a table by a plan over what is remembered."""
+        rows = self.engine.answer(plan, self.frames)
+        return rows if isinstance(rows, Held) else restored(rows, schema.columns)
+
+    def remember(self, rows: Answer, wish: str, table: TableSchema) -> str:
         """A name for rows of a table in the checks, where they are compared."""
         name = f"{wish}_{len(self.frames)}"
-        self.frames[name] = comparable(frame, table.columns)
+        self.frames[name] = rows if isinstance(rows, Held) else comparable(rows, table.columns)
         return name
 
     def _write(self, staged: Staged) -> tuple[DataFile, ...]:
         """Writes the net effect on a table; what is only inserted is its own."""
-        given = staged.held(self.engine.limits.written_by_driver)
-        rows: Answer = staged.union(self.engine.spark) if given is None else given
+        rows = staged.union(self.engine)
+        if isinstance(rows, Held) and rows.rows > self.engine.limits.written_by_driver:
+            rows = self.engine.frame(rows)
         if not staged.only_inserts:
             leaf = Reference("staged", staged.schema.names, counted=True)
             rows = self.engine.answer(rules.net_effect(leaf), {"staged": rows})
+        staged.net = rows if isinstance(rows, Held) else None
         return self.engine.write(rows, staged.state.folder, staged.rows)
 
     def check(self) -> set[str]:
@@ -240,35 +245,18 @@ class StagedTransaction:
             if staged.checked and staged.files:
                 asked += self._table_checks(staged, nets[name])
                 asked += self._reference_checks(staged, nets)
-        return self.run(asked)
-
-    def run(self, asked: Sequence[rules.RowCheck]) -> set[str]:
-        """Raises the first check that finds wrong rows; returns the tables with copies left."""
-        if not asked:
-            return set()
-        rows = self.engine.rows(self.engine.plan(rules.as_one_query(asked), self.frames), 1000)
-        found: dict[int, list[str]] = {}
-        for number, row in rows:
-            found.setdefault(number, []).append(row)
-        for number, check in enumerate(asked):
-            if number in found and check.kind != rules.COPIES_LEFT:
-                raise _error(check, [_shown(json.loads(row)) for row in found[number]])
-        return {asked[number].table for number in found}
+        return run_checks(self.engine, asked, self.frames)
 
     def _net(self, staged: Staged) -> Relation:
-        frame = self.reader.layer_files(staged.state, staged.files)
-        name = self.remember(frame, f"net_{staged.schema.name}", staged.schema)
+        written = staged.net or self.reader.layer_files(staged.state, staged.files)
+        name = self.remember(written, f"net_{staged.schema.name}", staged.schema)
         return Reference(name, staged.schema.names, counted=True)
 
     def _table_checks(self, staged: Staged, net: Relation) -> list[rules.RowCheck]:
-        schema = staged.schema
-        needs_state = schema.key or not staged.only_inserts
-        state: Relation = net
-        if needs_state:
+        schema, state = staged.schema, net
+        if schema.key or not staged.only_inserts:
             ranges = _ranges(staged.files, schema.key or schema.names)
-            source = self.reader.bag(staged.state, ranges)
-            name = self.remember(source.frame, f"before_{schema.name}", schema)
-            state = Reference(name, schema.names, source.counted)
+            state = self._before(staged, f"before_{schema.name}", ranges)
         return rules.state_checks(schema, state, net, not staged.only_inserts)
 
     def _reference_checks(self, staged: Staged, nets: dict[str, Relation]) -> list[rules.RowCheck]:
@@ -321,7 +309,28 @@ def check_loaded(engine: SparkEngine, draft: Draft, schema: TableSchema, state: 
     for key in schema.foreign_keys:
         parents = loaded if key.table == schema.name else stage.after(key.table, {})
         asked.append(rules.load_reference_check(schema, key, loaded, parents))
-    stage.run(asked)
+    run_checks(engine, asked, stage.frames)
+
+
+def _only_inserts(changes: Sequence[tuple[PendingChange, Answer]]) -> bool:
+    return all(change.kind == "insert" for change, _ in changes)
+
+
+def _names(given: Answer) -> set[str]:
+    """The columns of given rows by their names in the table, which do not depend on case."""
+    own = given.types if isinstance(given, Held) else map(inner_column, given.columns)
+    return {name.lower() for name in own}
+
+
+def _fit(given: Answer, columns: Sequence[Column], schema: TableSchema) -> Answer:
+    """Given rows with these columns of a table."""
+    return given.select(columns) if isinstance(given, Held) else fitted(given, columns, schema.name)
+
+
+def _signed(rows: Answer, count: int) -> Answer:
+    if isinstance(rows, Held):
+        return Held(placed_rows(rows.table, {COUNT: count}), counted(rows.columns))
+    return rows.withColumn(COUNT, F.lit(count).cast("bigint"))
 
 
 def _at_most(change: PendingChange, state: RelationState) -> int | None:
@@ -355,19 +364,3 @@ def _ranges(files: Sequence[DataFile], columns: Sequence[str]) -> dict[str, tupl
         if known and len(known) == len(pairs):
             found[name] = (min(low for low, _ in known), max(high for _, high in known))
     return found
-
-
-def _shown(row: dict[str, Any]) -> dict[str, Any]:
-    return {shown(name): value for name, value in row.items()}
-
-
-def _error(check: rules.RowCheck, rows: list[dict[str, Any]]) -> errors.InvalidChange:
-    kind, what = _ERRORS[check.kind]
-    shown = "\n".join(f"  {row}" for row in rows)
-    return kind(
-        what.format(check.table),
-        f"{check.detail}\n{shown}".strip("\n"),
-        "Nothing was applied. Correct the rows and try again.",
-        table=check.table,
-        rows=rows,
-    )

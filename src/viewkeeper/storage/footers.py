@@ -7,8 +7,10 @@ sizes that reports and the planner use.
 from __future__ import annotations
 
 import json
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
@@ -123,12 +125,26 @@ def delta_statistics(file: DataFile, columns: Iterable[str]) -> str:
     )
 
 
-def overlaps(file: DataFile, wanted: Mapping[str, tuple[Any, Any]]) -> bool:
-    """Whether the file may hold a row whose columns lie in the wanted ranges."""
-    for name, (low, high) in wanted.items():
-        own = file.ranges.get(name)
-        if own is None or type(own[0]) is not type(low):
-            continue
-        if own[1] < low or own[0] > high:
-            return False
-    return True
+@dataclass(frozen=True)
+class Among:
+    """Values as ranges have them, least first: a row that is wanted has one of them."""
+
+    values: tuple[Any, ...]
+
+
+Wanted = Mapping[str, tuple[Any, Any] | Among]
+"""What the columns of rows that are wanted lie between, or are among."""
+
+
+def overlaps(file: DataFile, wanted: Wanted) -> bool:
+    """Whether the file may hold a row that is wanted."""
+    return all(_may_hold(file.ranges.get(name), values) for name, values in wanted.items())
+
+
+def _may_hold(own: tuple[Any, Any] | None, wanted: tuple[Any, Any] | Among) -> bool:
+    values = wanted.values if isinstance(wanted, Among) else wanted
+    if own is None or not values or type(own[0]) is not type(values[0]):
+        return True
+    if own[1] < values[0] or own[0] > values[-1]:
+        return False
+    return not isinstance(wanted, Among) or bisect_left(values, own[0]) < bisect_right(values, own[1])
