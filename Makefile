@@ -15,9 +15,11 @@ SEED ?=
 ONE ?=
 AVOID ?=
 JOBS ?= 2
+ON ?= interop
+INTEROP := interop/.venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test test-all docs bench conformance fuzz matrix java
+.PHONY: help setup demo check test test-all docs bench conformance fuzz matrix interop java
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +57,9 @@ fuzz: setup ## Look for wrong answers (MINUTES=10, SEED=n, ONE=1 for that scenar
 matrix: setup ## Every type of Spark in every place: write docs/types.md
 	$(BIN)/python -m fuzz.matrix > docs/types.md
 
+interop: setup $(INTEROP) ## Beside engines of others: their artefacts are fetched from Maven Central (ON=interop/test_x.py)
+	$(BIN)/pytest --durations 10 $(ON)
+
 java:
 	@scripts/ensure-java
 
@@ -63,4 +68,9 @@ $(INSTALLED): requirements.lock pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(INTEROP): interop/requirements.txt
+	$(PYTHON) -m venv interop/.venv
+	interop/.venv/bin/pip install --quiet --disable-pip-version-check -r $<
 	@touch $@
