@@ -27,6 +27,7 @@ CHOICES: dict[str, dict[str, Any]] = {
 """Tables of a few rows are cheaper to recompute: mostly the choice is told to look away from that."""
 
 TIGHT = Limits(
+    aggregated_first=3,
     broadcast=3,
     broadcast_to=6,
     candidates_stored=6,
@@ -36,15 +37,25 @@ TIGHT = Limits(
     driver_join=6,
     fresh_keys_read=5,
     gathered=8,
+    groups_looked_up=3,
+    groups_written=3,
     hashed=4,
     in_list=3,
     in_listed=8,
     joins_in_task=2,
     laid=4,
+    layer_adopted=3,
+    layers=3,
     layers_joined=1,
     looked_up=6,
+    main_written=6,
+    merged_whole=5,
+    much_changed=5,
     one_file=5,
     one_task=5,
+    pass_fetched=5,
+    priced_as_broadcast=5,
+    relevance_counted=2,
     overdeleted=4,
     result_files=2,
     result_held=5,
@@ -57,16 +68,6 @@ TIGHT = Limits(
 
 CHOICES["tight"] = CHOICES["maintain"] | {
     "limits.LIMITS": TIGHT,
-    "maintenance.aggregates.MANY": 3,
-    "maintenance.aggregates.WRITTEN": 3,
-    "maintenance.summary_delta.preaggregate.WORTH": 3,
-    "refresh.passes.FETCHED": 5,
-    "planning.cardinality.BROADCAST": 5,
-    "planning.planner.MANY": 5,
-    "refresh.relevance.MANY": 2,
-    "storage.compaction.LARGE_LAYER": 3,
-    "storage.compaction.MOST_LAYERS": 3,
-    "storage.compaction.SMALL_MAIN": 6,
 }
 """Bounds on either side of which work is done in another way, so low that tables of a few rows cross them."""
 

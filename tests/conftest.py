@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 import viewkeeper as vk
 from tests.sizes import SIZES
 from tests.templates import Filled, Filling
+from viewkeeper import limits
 from viewkeeper.planning import calibration, planner
 from viewkeeper.refresh import lattice
 from viewkeeper.spark.compare import compare
@@ -147,11 +148,12 @@ def filled(
 
 
 @pytest.fixture
-def limit(warehouse: vk.Warehouse) -> Callable[..., None]:
-    """Sets limits of the warehouse: what is done in another way from some size on can be seen on few rows."""
+def limit(warehouse: vk.Warehouse, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Sets limits: what is done in another way from some size on can be seen on few rows."""
 
-    def set_limits(**limits: int) -> None:
-        warehouse._work.engine.limits = replace(warehouse._work.engine.limits, **limits)
+    def set_limits(**own: float) -> None:
+        monkeypatch.setattr(limits, "LIMITS", replace(limits.LIMITS, **own))
+        warehouse._work.engine.limits = limits.LIMITS
 
     return set_limits
 

@@ -1,4 +1,4 @@
-"""Sizes from which Spark is told something else, or the driver does the work, with measurements behind them.
+"""Sizes from which something is done in another way, with the measurements behind them.
 
 Measured on two cores with Spark 4. A Spark action takes 0.04 to 0.2 s there, whatever it does, and a join in
 it 0.02 s more: most limits are where the work comes to take as long as an action.
@@ -86,8 +86,11 @@ class Limits:
 
     # Rounds of a recursion.
 
+    overdeleted_share: float = 0.5
+    """Where more than this share of a recursion is overdeleted, evaluating it from scratch is cheaper …"""
+
     overdeleted: int = 1_000
-    """Overdeleting so many rows is never a reason to evaluate a recursion from scratch."""
+    """… but for so many rows it never is."""
 
     candidates_stored: int = 300_000
     """Candidates are stored before they are looked up in more rows than this."""
@@ -124,6 +127,62 @@ class Limits:
     diff_fetched: int = 4_000_000
     """Of so many stored rows the driver fetches whatever a lookup finds: to be told where to stop, Spark
     gathers the rows in one task first (0.12 s instead of 0.15 s)."""
+
+    # What is maintained how (`maintenance/`, `planning/`, `refresh/`).
+
+    groups_looked_up: int = 50_000
+    """Of so many stored groups only those that changed are joined with their changes; to join fewer takes
+    less than to find out which."""
+
+    groups_written: int = 20_000
+    """So many groups at most are written whole where most of them change: 2,000 took 0.35 s instead of
+    0.55 s (docs/decisions/0014)."""
+
+    aggregated_first: int = 1_000_000
+    """Changes are aggregated before they meet dimensions where that spares joining so many rows: one more
+    aggregation costs something itself."""
+
+    top_k: int = 10_000
+    """A `LIMIT` of more rows keeps no buffer of the next ones: it is sorted by the driver of the change."""
+
+    pass_fetched: int = 500_000
+    """At most so many rows come to the driver from one pass: every change may be a group of every view
+    (docs/decisions/0013)."""
+
+    relevance_counted: int = 1_000
+    """More changed rows than this are hardly all irrelevant to a view that had use for some of the last ones:
+    how many matter is not found out, which takes an action."""
+
+    changed_share: float = 0.5
+    much_changed: int = 100_000
+    """Where an input changed by this share of its rows (an updated row is two changes), and by so many that
+    fixed costs decide nothing, recomputation is chosen as soon as it is expected to take less, by what was
+    learned or without it: small batches have taught little about one as large as what it leads to."""
+
+    priced_as_broadcast: int = 200_000
+    """A side of a join with fewer rows is thought to be broadcast to the other, which then need not be
+    shuffled."""
+
+    # Layers (docs/decisions/0005: a fold is an action, 0.2 to 0.4 s, as long as a commit).
+
+    layers: int = 16
+    """Layers of one relation; then they are folded."""
+
+    main_written: int = 100_000
+    """A relation of at most so many rows is folded into main, of a larger one the layers are made one …"""
+
+    layers_share: float = 0.2
+    """… unless they exceed this share of it."""
+
+    layer_adopted: int = 50_000
+    """Files of layers that only insert become files of main as they are, from so many rows in each on."""
+
+    merged_whole: int = 20_000
+    """Without Spark, all of so few rows are merged: to tell apart those that no layer names takes as long."""
+
+    commits_logged: int = 100
+    """The log of a relation holds the changes of so many commits, and of older ones those that some view has
+    not seen. What changed since a version before it is found by comparing the two states."""
 
 
 LIMITS = Limits()

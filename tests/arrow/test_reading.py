@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import viewkeeper as vk
+from viewkeeper import limits
 from viewkeeper.arrow import states
 from viewkeeper.errors import InvalidSQL, NeedsSpark, NotFound, UnknownColumn, UnknownTable
 
@@ -41,10 +43,10 @@ def as_arrow_tells(wh: vk.Warehouse, name: str, version: int | None = None) -> C
     return counted(vk.read(wh.path, name, version).to_arrow())
 
 
-@pytest.fixture(params=[states.SMALL, 0], ids=["few rows", "many rows"])
+@pytest.fixture(params=[limits.LIMITS.merged_whole, 0], ids=["few rows", "many rows"])
 def of_any_size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether all rows are merged, or only those that layers name."""
-    monkeypatch.setattr(states, "SMALL", request.param)
+    monkeypatch.setattr(limits, "LIMITS", replace(limits.LIMITS, merged_whole=request.param))
 
 
 def test_values_of_every_type(warehouse: vk.Warehouse, of_any_size: None) -> None:

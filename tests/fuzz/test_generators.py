@@ -17,8 +17,8 @@ from fuzz.schemas import scaled
 from fuzz.session import CHOICES, choosing
 from fuzz.star import random_summary, star_tables
 from fuzz.streams import first_rows, random_steps
+from viewkeeper import limits
 from viewkeeper.planning import planner
-from viewkeeper.storage import compaction
 
 SEEDS = range(30)
 
@@ -61,10 +61,10 @@ def test_summaries_group_by_what_they_show() -> None:
 
 @pytest.mark.parametrize("choice", sorted(CHOICES))
 def test_a_choice_lasts_for_a_case(choice: str) -> None:
-    before = planner.NOISE, compaction.MOST_LAYERS
+    before = planner.NOISE, limits.LIMITS
     with choosing(choice):
-        assert (before[1] > compaction.MOST_LAYERS) == (choice == "tight")
-    assert before == (planner.NOISE, compaction.MOST_LAYERS)
+        assert (before[1].layers > limits.LIMITS.layers) == (choice == "tight")
+    assert before == (planner.NOISE, limits.LIMITS)
 
 
 def test_a_block_of_scenarios_has_one_choice() -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import viewkeeper as vk
-from viewkeeper.storage import compaction
 
 pytestmark = pytest.mark.usefixtures("maintained")
 
@@ -53,12 +53,10 @@ def test_a_price_change_is_one_row(warehouse: vk.Warehouse) -> None:
 
 
 def test_the_running_example_through_every_kind_of_change(
-    warehouse: vk.Warehouse, monkeypatch: pytest.MonkeyPatch
+    warehouse: vk.Warehouse, limit: Callable[..., None]
 ) -> None:
     """An aggregate over a cache; a view above that reads its changes; layers folded on the way."""
-    monkeypatch.setattr(compaction, "MOST_LAYERS", 3)
-    monkeypatch.setattr(compaction, "SMALL_MAIN", 0)
-    monkeypatch.setattr(compaction, "SHARE_OF_MAIN", 100)
+    limit(layers=3, main_written=0, layers_share=100)
     devices(warehouse)
     warehouse.sql(
         f"""CREATE MATERIALIZED VIEW costs

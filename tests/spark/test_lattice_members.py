@@ -4,6 +4,7 @@ the aggregation before the joins."""
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 
@@ -224,10 +225,10 @@ class TestHiddenColumns:
 
 class TestFirstAggregation:
     @pytest.fixture
-    def cheap_groups(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def cheap_groups(self, monkeypatch: pytest.MonkeyPatch, limit: Callable[..., None]) -> None:
         """As if joining a row were much dearer than aggregating it."""
         monkeypatch.setattr(preaggregate, "JOIN_SHARE", 1000.0)
-        monkeypatch.setattr(preaggregate, "WORTH", 0)
+        limit(aggregated_first=0)
 
     def test_changes_are_aggregated_before_they_are_joined(
         self, shop: vk.Warehouse, cheap_groups: None

@@ -11,7 +11,6 @@ import viewkeeper as vk
 from tests.sizes import spread
 from tests.templates import Filled
 from viewkeeper import errors
-from viewkeeper.storage import compaction
 
 pytestmark = pytest.mark.usefixtures("maintained")
 
@@ -75,11 +74,9 @@ def test_values_that_go_and_come_back(shop: vk.Warehouse) -> None:
 
 
 @pytest.mark.parametrize("most", [2, 100])
-def test_moves_between_other_changes(shop: vk.Warehouse, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+def test_moves_between_other_changes(shop: vk.Warehouse, limit: Callable[..., None], most: int) -> None:
     """Rows that were set, made or deleted on the way begin anew; with few layers they are folded often."""
-    monkeypatch.setattr(compaction, "MOST_LAYERS", most)
-    monkeypatch.setattr(compaction, "SMALL_MAIN", 0)
-    monkeypatch.setattr(compaction, "SHARE_OF_MAIN", 100)
+    limit(layers=most, main_written=0, layers_share=100)
     kept_by_ids(shop)
     statements = (
         "UPDATE parts SET price = price + 1",

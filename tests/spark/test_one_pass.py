@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import datetime
 import random
+from collections.abc import Callable
 
 import pytest
 
 import viewkeeper as vk
 from tests.sizes import SIZES
-from viewkeeper.refresh import lattice, passes
+from viewkeeper.refresh import lattice
 
 pytestmark = pytest.mark.usefixtures("maintained")
 
@@ -117,18 +118,16 @@ def test_changed_dimensions_and_other_pasts_are_left_out(shop: vk.Warehouse) -> 
     verified(shop)
 
 
-def test_the_driver_fetches_a_bounded_number_of_rows(
-    shop: vk.Warehouse, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_driver_fetches_a_bounded_number_of_rows(shop: vk.Warehouse, limit: Callable[..., None]) -> None:
     with_views(shop, "by_store", "by_city", "dear", "halves", "total")
     insert = "INSERT INTO pos VALUES (1, 1, NULL, NULL, 2, 4, 1), (2, 1, NULL, NULL, 2, 4, 1)"
-    monkeypatch.setattr(passes, "FETCHED", 4)
+    limit(pass_fetched=4)
     shop.sql(insert)
     report = shop.refresh(policy="strict")
     assert [list(entry.details["shares"].values()) for entry in report] == [
         [["by_city"]], [["by_store"]], [["halves"]], [["dear"]], []
     ]  # fmt: skip
-    monkeypatch.setattr(passes, "FETCHED", 3)
+    limit(pass_fetched=3)
     shop.sql(insert)
     assert not any(entry.details["shares"] for entry in shop.refresh(policy="strict"))
     verified(shop)

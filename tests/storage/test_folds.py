@@ -7,7 +7,7 @@ import pytest
 from viewkeeper.algebra.merge.spec import MergeSpec
 from viewkeeper.algebra.schema import COUNT, Column, TableSchema
 from viewkeeper.catalog.catalog import Catalog, ViewDefinition
-from viewkeeper.storage import compaction
+from viewkeeper.limits import LIMITS
 from viewkeeper.storage.commits import Entry
 from viewkeeper.storage.compaction import Fold, fold_of
 from viewkeeper.storage.draft import Draft
@@ -25,9 +25,9 @@ def bag(main_rows: int, *overlay: Layer) -> RelationState:
     return RelationState("r", COLUMNS, 0, main_rows, overlay=overlay)
 
 
-FEW = compaction.MOST_LAYERS - 1
-MANY = compaction.MOST_LAYERS
-LARGE = compaction.SMALL_MAIN + 1
+FEW = LIMITS.layers - 1
+MANY = LIMITS.layers
+LARGE = LIMITS.main_written + 1
 
 
 @pytest.mark.parametrize(
@@ -40,9 +40,9 @@ LARGE = compaction.SMALL_MAIN + 1
         (bag(LARGE * 10, *[layer(1, low=-1)] * MANY), Fold.LAYERS),
         (bag(LARGE, layer(LARGE, low=-1)), Fold.MAIN),
         (bag(LARGE * 100, layer(LARGE, low=-1)), Fold.NOTHING),
-        (bag(10, layer(compaction.LARGE_LAYER)), Fold.ADOPT),
-        (bag(10, layer(compaction.LARGE_LAYER), layer(1)), Fold.NOTHING),
-        (bag(10, layer(compaction.LARGE_LAYER, low=-1)), Fold.NOTHING),
+        (bag(10, layer(LIMITS.layer_adopted)), Fold.ADOPT),
+        (bag(10, layer(LIMITS.layer_adopted), layer(1)), Fold.NOTHING),
+        (bag(10, layer(LIMITS.layer_adopted, low=-1)), Fold.NOTHING),
     ],
 )
 def test_the_cheapest_fold_that_keeps_reads_fast(state: RelationState, fold: Fold) -> None:
@@ -50,7 +50,7 @@ def test_the_cheapest_fold_that_keeps_reads_fast(state: RelationState, fold: Fol
 
 
 def test_layers_of_groups_are_never_adopted() -> None:
-    large = layer(compaction.LARGE_LAYER)
+    large = layer(LIMITS.layer_adopted)
     keyed = RelationState("r", COLUMNS, 0, 10, MergeSpec(("a",), ()), overlay=(large,))
     assert fold_of(keyed, forced=False) is Fold.NOTHING
 

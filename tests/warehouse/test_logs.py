@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import viewkeeper as vk
 from tests.warehouse.rows import bag, rows
-from viewkeeper.storage import draft
 
 pytestmark = pytest.mark.usefixtures("maintained")
 
 
 @pytest.fixture
-def shop(warehouse: vk.Warehouse, monkeypatch: pytest.MonkeyPatch) -> vk.Warehouse:
+def shop(warehouse: vk.Warehouse, limit: Callable[..., None]) -> vk.Warehouse:
     """Logs hold the changes of three commits."""
-    monkeypatch.setattr(draft, "LOGGED", 3)
+    limit(commits_logged=3)
     warehouse.sql("CREATE TABLE pos (store INT, qty INT)")
     warehouse.sql("CREATE TABLE stores (id INT, city STRING)")
     return warehouse

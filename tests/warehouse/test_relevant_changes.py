@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 import viewkeeper as vk
 from tests.warehouse.rows import bag, rows
-from viewkeeper.refresh import relevance
 
 pytestmark = pytest.mark.usefixtures("maintained")
 
@@ -45,9 +46,9 @@ def test_only_the_changes_that_matter_are_taken(shop: vk.Warehouse) -> None:
 
 
 def test_many_changes_are_not_counted_where_the_last_ones_mattered(
-    shop: vk.Warehouse, monkeypatch: pytest.MonkeyPatch
+    shop: vk.Warehouse, limit: Callable[..., None]
 ) -> None:
-    monkeypatch.setattr(relevance, "MANY", 1)
+    limit(relevance_counted=1)
     insert(shop, (1, "x", 99), (1, "y", 101))
     assert shop.refresh().actions == 2, "nothing is known yet: they are counted, and then computed with"
     insert(shop, (1, "x", 98), (1, "z", 102))

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
+from viewkeeper import limits
 from viewkeeper.algebra.build import apart, matching, minus, restricted_to
 from viewkeeper.algebra.counts import ONE, consolidated, weighted
 from viewkeeper.algebra.expressions import Scalar, column, literal, null_safe_match, same
@@ -44,9 +45,6 @@ from viewkeeper.storage.merge_plans import keyed_plan, layer_schema, leaf, whole
 from viewkeeper.storage.objects import Folder
 from viewkeeper.storage.overflow import far_moved
 from viewkeeper.storage.relation import DataFile, Layer, RelationState, by_schema, diff_schema
-
-SMALL = 20_000
-"""Of so few rows in all, all are merged: to tell apart those that no layer names takes as long."""
 
 Leaf = tuple[tuple[DataFile, ...], tuple[Column, ...]]
 """The files that a reference stands for, and the columns that they have."""
@@ -115,7 +113,7 @@ class States:
             "main": (self._main(state, by_key), state.columns),
             "layers": (_files(state.overlay, by_key), columns),
         }
-        is_small = state.main_rows + state.overlay_rows <= SMALL
+        is_small = state.main_rows + state.overlay_rows <= limits.LIMITS.merged_whole
         return keyed_plan(state, state.merge, [c.name for c in columns], is_small), leaves
 
     def _bag(self, state: RelationState, main: Relation, ranges: Ranges) -> tuple[Relation, Leaves]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from viewkeeper import limits
 from viewkeeper.algebra.build import bound_columns, filtered, joined, matching, projected, restricted_to
 from viewkeeper.algebra.counts import plain
 from viewkeeper.algebra.expressions import Named, Scalar, column, equal, literal, same
@@ -33,11 +34,6 @@ from viewkeeper.rewrite.restrict import restrict_by
 RECOMPUTE = "groups to recompute"
 LOST = "__is_lost"
 _ANY = "__any"
-MANY = 50_000
-"""Of so many stored groups only those that changed are joined with their changes; to join fewer takes less
-than to find out which."""
-WRITTEN = 20_000
-"""So many groups at most are written whole where most of them change."""
 
 
 def append_summary(
@@ -110,12 +106,13 @@ def most_change(stratum: Stratum, changed: frozenset[str], batch: Batch) -> bool
     """
     groups = _groups(stratum, batch)
     changes = [batch.changes[name].rows for name in changed if name in batch.changes]
-    return bool(_state(stratum).keys) and not batch.offer.handed_on and groups <= min(sum(changes), WRITTEN)
+    few = groups <= min(sum(changes), limits.LIMITS.groups_written)
+    return few and bool(_state(stratum).keys) and not batch.offer.handed_on
 
 
 def _groups(stratum: Stratum, batch: Batch) -> int:
     """About how many groups are stored; many, where that is not known."""
-    return {**batch.stored.sizes, **batch.stored.groups}.get(stratum.name, MANY)
+    return {**batch.stored.sizes, **batch.stored.groups}.get(stratum.name, limits.LIMITS.groups_looked_up)
 
 
 def _met(stratum: Stratum, summary: Relation, batch: Batch, whole: bool) -> Relation:
@@ -134,7 +131,7 @@ def stored_beside(
     all are asked for."""
     state = _state(stratum)
     stored: Relation = Scan(stratum.name, bound_columns(state.columns), State.OLD)
-    if kind is JoinKind.LEFT and _groups(stratum, batch) >= MANY:
+    if kind is JoinKind.LEFT and _groups(stratum, batch) >= limits.LIMITS.groups_looked_up:
         stored = _near(stored, summary, state)
     return met(state, stored, summary, kind)
 

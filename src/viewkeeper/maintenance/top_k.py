@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from viewkeeper import limits
 from viewkeeper.algebra.build import bound_columns, minus, projected, restricted_to
 from viewkeeper.algebra.counts import plain, weighted
 from viewkeeper.algebra.expressions import Named, Scalar, and_, column, equal, function, literal, or_, same
@@ -41,8 +42,6 @@ from viewkeeper.maintenance.steps import Compute, ReplaceMain, Step, flag
 COMPLETE = "__complete"
 SHORT, CHANGED = "__short", "__changed"
 _STORED, _WHOLE, _PLACE, _LAST, _STAYS = "__stored", "__whole", "__place", "__last", "__stays"
-LARGEST = 10_000
-"""Limits above this keep no buffer."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ class Buffer:
 
 def buffer_of(top: TopK) -> Buffer | None:
     shown = top.limit + top.offset
-    return Buffer(top.order, shown) if 0 < shown <= LARGEST else None
+    return Buffer(top.order, shown) if 0 < shown <= limits.LIMITS.top_k else None
 
 
 def buffered(buffer: Buffer, rows: Relation, whole: Scalar | None = None) -> Relation:

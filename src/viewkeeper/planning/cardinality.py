@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import exp
 
+from viewkeeper import limits
 from viewkeeper.algebra.expressions import columns_of
 from viewkeeper.algebra.relations import (
     Affected,
@@ -42,9 +43,6 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.schema import COUNT
 from viewkeeper.algebra.walk import children, nodes
-
-BROADCAST = 200_000
-"""A side of a join with fewer rows is sent to the other, which then need not be shuffled."""
 
 KEPT = 0.5
 """The part of its input that a filter is thought to keep."""
@@ -188,8 +186,9 @@ def _cost(node: Relation, inputs: list[Size], output: Size) -> float:
     """What an operator costs beside its inputs and what it reads."""
     match node:
         case Join():
-            sides = sorted(one.rows for one in inputs)
-            return sides[1] * PROBED if sides[0] <= BROADCAST else sum(sides) * SHUFFLED
+            few, many = sorted(one.rows for one in inputs)
+            is_broadcast = few <= limits.LIMITS.priced_as_broadcast
+            return many * PROBED if is_broadcast else (few + many) * SHUFFLED
         case Aggregate() | Distinct() | Consolidate() | Affected() | Difference() | Intersection():
             return (sum(one.rows for one in inputs) + output.rows) * GROUPING
         case Window() | TopK():

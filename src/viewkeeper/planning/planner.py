@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from viewkeeper import limits
 from viewkeeper.errors import CannotMaintain, InvalidOption
 from viewkeeper.maintenance.id_diffs import IdView
 from viewkeeper.maintenance.id_diffs.strategy import TUPLE_DIFFS, IdDiffs
@@ -27,12 +28,6 @@ MARGIN = 0.95
 NOISE = 0.05
 """Recomputation is chosen where it is expected to take this part of the time, less so many seconds. It breaks
 the chain of changes that views above live on, and smaller differences are within a busy machine's noise."""
-
-MUCH = 0.5
-MANY = 100_000
-"""Where an input changed by this part of its rows (an updated row is two changes) and by that many, so that
-fixed costs decide nothing, recomputation is chosen as soon as it is expected to take less, by what was
-learned or without it: small batches have taught little about one that is as large as what it leads to."""
 
 
 @dataclass(frozen=True)
@@ -103,10 +98,9 @@ def _alternatives(
 
 
 def _should_recompute(again: Alternative, best: Alternative, batch: Batch) -> bool:
-    if any(
-        change.rows >= max(MANY, MUCH * batch.stored.sizes.get(name, 0))
-        for name, change in batch.changes.items()
-    ):
+    share, many = limits.LIMITS.changed_share, limits.LIMITS.much_changed
+    sizes = batch.stored.sizes
+    if any(change.rows >= max(many, share * sizes.get(name, 0)) for name, change in batch.changes.items()):
         learned = again.expected.seconds < best.expected.seconds
         return learned or again.model.seconds < best.model.seconds
     return _is_clearly_less(again.expected, best.expected)

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from viewkeeper import limits
 from viewkeeper.algebra.expressions import Scalar
 from viewkeeper.maintenance.aggregates import must_look
 from viewkeeper.maintenance.lattice.one_pass import OnePass, one_pass
 from viewkeeper.refresh.task import Task
 from viewkeeper.spark.arrow import has_plain_types
-
-FETCHED = 500_000
-"""At most so many rows come to the driver from one pass: every change may be a group of every view."""
 
 
 def planned_passes(members: Iterable[Task]) -> dict[str, OnePass]:
@@ -98,5 +96,6 @@ def _few_enough(members: Sequence[Task]) -> Iterator[Sequence[Task]]:
     if not members:
         return
     fact = members[0].summary.cube.fact.name
-    most = max(1, FETCHED // max(1, *(member.batch.changes[fact].rows for member in members)))
+    changed = max(member.batch.changes[fact].rows for member in members)
+    most = max(1, limits.LIMITS.pass_fetched // max(1, changed))
     yield from (members[start : start + most] for start in range(0, len(members), most))

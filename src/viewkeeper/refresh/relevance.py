@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from viewkeeper import limits
 from viewkeeper.algebra.expressions import Scalar, conjuncts, or_
 from viewkeeper.algebra.walk import base_tables
 from viewkeeper.maintenance.relevance.irrelevant_updates import Relevance, explained_relevance
@@ -16,9 +17,6 @@ from viewkeeper.refresh.state import RefreshState
 from viewkeeper.refresh.task import Task
 from viewkeeper.spark.relevance import Question, relevant_rows
 from viewkeeper.storage.relation import Layer, RelationState
-
-MANY = 1_000
-"""More changed rows than this are hardly all irrelevant to a view that had use for some of the last ones."""
 
 
 def relevance(state: RefreshState) -> RefreshState:
@@ -50,7 +48,8 @@ def _pending(state: RefreshState, task: Task) -> dict[str, tuple[RelationState, 
 def _is_counted(task: Task, table: str) -> bool:
     """Whether it is found out how many changes matter, which takes an action. Where that hardly leaves out a
     whole table, those that do not are left out while the others are computed with."""
-    return not was_maintained(task.earlier) or task.batch.changes[table].rows <= MANY
+    rows = task.batch.changes[table].rows
+    return not was_maintained(task.earlier) or rows <= limits.LIMITS.relevance_counted
 
 
 def _keeps_all(relevance: Relevance, layers: tuple[Layer, ...]) -> bool:

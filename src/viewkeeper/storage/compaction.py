@@ -1,4 +1,4 @@
-"""When layers are folded, and into what. Measured, not guessed: see docs/decisions.
+"""When layers are folded, and into what. The sizes are in `limits.py`.
 
 A fold costs one Spark action; reading many layers costs a little each time. So a relation is
 folded when its layers have become many, or a sizeable share of main.
@@ -8,12 +8,8 @@ from __future__ import annotations
 
 from enum import Enum
 
+from viewkeeper import limits
 from viewkeeper.storage.relation import RelationState
-
-MOST_LAYERS = 16
-SMALL_MAIN = 100_000
-SHARE_OF_MAIN = 0.2
-LARGE_LAYER = 50_000
 
 
 class Fold(Enum):
@@ -33,19 +29,19 @@ def fold_of(state: RelationState, forced: bool) -> Fold:
         return Fold.MAIN
     if _can_adopt(state):
         return Fold.ADOPT
-    many = len(state.overlay) >= MOST_LAYERS
-    large = state.overlay_rows > SHARE_OF_MAIN * state.main_rows
-    if large and (many or state.overlay_rows > SMALL_MAIN):
+    most = limits.LIMITS
+    many = len(state.overlay) >= most.layers
+    large = state.overlay_rows > most.layers_share * state.main_rows
+    if large and (many or state.overlay_rows > most.main_written):
         return Fold.MAIN
     if not many:
         return Fold.NOTHING
-    return Fold.MAIN if state.main_rows <= SMALL_MAIN else Fold.LAYERS
+    return Fold.MAIN if state.main_rows <= most.main_written else Fold.LAYERS
 
 
 def _can_adopt(state: RelationState) -> bool:
     """Insert-only layers of a bag whose files are large enough to be files of main."""
     if state.merge is not None:
         return False
-    return all(
-        layer.only_inserts and layer.rows >= LARGE_LAYER * max(1, len(layer.files)) for layer in state.overlay
-    )
+    rows = limits.LIMITS.layer_adopted
+    return all(one.only_inserts and one.rows >= rows * max(1, len(one.files)) for one in state.overlay)

@@ -7,15 +7,12 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any
 
+from viewkeeper import limits
 from viewkeeper.algebra.merge.spec import IdDiff
 from viewkeeper.catalog.catalog import Catalog, ViewDefinition
 from viewkeeper.report import FollowedReport
 from viewkeeper.storage.commits import Entry
 from viewkeeper.storage.relation import DataFile, Layer, RelationState, layers_between
-
-LOGGED = 100
-"""The log of a relation holds the changes of so many commits; of older ones, those that some view has not
-seen. Every entry repeats it. What changed since a version before it is found by comparing the two states."""
 
 
 def propagated_name(view: str) -> str:
@@ -125,4 +122,4 @@ class Draft:
 
     def _horizon(self, relation: str) -> int:
         """Up to which commit a relation's log is forgotten: no view needs it, and it is long past."""
-        return min([self.version - LOGGED, *self.catalog.versions_needed(relation)])
+        return min([self.version - limits.LIMITS.commits_logged, *self.catalog.versions_needed(relation)])

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from viewkeeper import limits
 from viewkeeper.algebra.build import bound_columns, named_like, union_all
 from viewkeeper.algebra.relations import Definition, Fixpoint, Project, Relation, Scan, State
 from viewkeeper.algebra.walk import base_tables
@@ -22,9 +23,6 @@ from viewkeeper.maintenance.recursion.levels import LEVEL, recursion
 from viewkeeper.maintenance.recursion.unfold import branches, rules_of, union_branches
 from viewkeeper.maintenance.steps import EvaluateFixpoint, MaintainFixpoint
 from viewkeeper.maintenance.strategy import Batch, Progress, Stratum, View
-
-WORTH = 0.5
-"""Where more than this share of a recursion is overdeleted, evaluating it from scratch is cheaper."""
 
 
 def is_storable(fixpoint: Fixpoint) -> bool:
@@ -111,7 +109,7 @@ def maintain_fixpoint(
         computed=work.computed,
         keys=_keys(view),
         before=None if before is None else before.fixpoint,
-        share=WORTH if batch.may_recompute else None,
+        share=limits.LIMITS.overdeleted_share if batch.may_recompute else None,
         only_from=() if before is not None else work.only_from(stratum),
     )
 

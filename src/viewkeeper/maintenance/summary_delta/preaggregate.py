@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from viewkeeper import limits
 from viewkeeper.algebra.build import fresh
 from viewkeeper.algebra.expressions import Named, Scalar, column, columns_of
 from viewkeeper.maintenance.lattice.cube_view import CubeView, Dimension, short
@@ -21,9 +22,6 @@ from viewkeeper.maintenance.summary_delta.prepare import BatchFacts
 
 JOIN_SHARE = 1.0
 """What joining a row with one dimension costs, beside reading and hashing it once."""
-
-WORTH = 1_000_000
-"""Rows that must be saved: one more aggregation costs something itself."""
 
 
 def preaggregated(view: CubeView, changes: BatchFacts) -> CubeView | None:
@@ -76,4 +74,4 @@ def pays(view: CubeView, first: CubeView, changed_rows: int, groups: int) -> boo
     """Whether to pre-aggregate, for this many changed rows that fall into this many first groups."""
     joins = len(view.dimensions) - len(first.dimensions)
     joined = 1 + JOIN_SHARE * joins
-    return changed_rows + groups * joined + WORTH < changed_rows * joined
+    return changed_rows + groups * joined + limits.LIMITS.aggregated_first < changed_rows * joined
