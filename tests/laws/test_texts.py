@@ -27,6 +27,7 @@ from viewkeeper.algebra.relations import Relation
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.delta import delta, old
 from viewkeeper.errors import InvalidSQL
+from viewkeeper.sql.duckdb import in_duckdb_names
 from viewkeeper.sql.known_relations import StaticCatalog
 from viewkeeper.sql.parse import parse_view
 
@@ -62,7 +63,8 @@ def plan_of(text: str) -> Relation:
 def answer(text: str) -> Bag:
     """What DuckDB says to the text itself."""
     try:
-        rows = connection().execute(sqlglot.transpile(text, read="spark", write="duckdb")[0]).fetchall()
+        written = in_duckdb_names(sqlglot.parse_one(text, read="spark")).sql("duckdb")
+        rows = connection().execute(written).fetchall()
     except UNLIKE_SPARK:
         assume(False)
     return Counter(map(comparable, rows))

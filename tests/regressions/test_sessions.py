@@ -17,6 +17,7 @@ from viewkeeper.catalog.catalog import Settings
 from viewkeeper.errors import WrongType
 from viewkeeper.spark.execute import Execution
 from viewkeeper.spark.meaning import settings_of, under
+from viewkeeper.spark.session import settings as engine_settings
 
 pytestmark = pytest.mark.usefixtures("maintained")
 
@@ -212,6 +213,20 @@ class TestSettings:
         with under(spark, there), under(spark, here):
             assert spark.conf.get(zone) == "UTC"
         assert settings_of(spark) == here
+
+    def test_two_sessions_at_work_at_once(self, spark: SparkSession) -> None:
+        """Each has its view's settings and the engine's, whatever the other does, and gets its own back."""
+        zone, rule = "spark.sql.session.timeZone", "spark.sql.constraintPropagation.enabled"
+        one, other = spark.newSession(), spark.newSession()
+        other.conf.set(zone, "Asia/Tokyo")
+        own, usual = other.conf.getAll, settings_of(one)
+        again = SparkSession(other.sparkContext, other._jsparkSession)  # type: ignore[attr-defined, arg-type]
+        with under(one, usual), engine_settings(one), under(other, usual), engine_settings(other):
+            assert (other.conf.get(zone), other.conf.get(rule)) == ("UTC", "false")
+            with under(again, usual), engine_settings(again):
+                assert again.conf.get(zone) == "UTC"
+            assert (other.conf.get(zone), other.conf.get(rule)) == ("UTC", "false")
+        assert other.conf.getAll == own
 
 
 class TestRowsThatCameAndWent:

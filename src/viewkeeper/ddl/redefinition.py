@@ -20,11 +20,12 @@ from viewkeeper.maintenance.refusals import redefined
 from viewkeeper.maintenance.strategy import Stratum, View
 from viewkeeper.maintenance.typed_calls import types_of, with_types
 from viewkeeper.spark.analysis import (
+    StoredColumns,
     analysed_columns,
+    kept_columns,
     other_schema,
     strata_columns,
     summed_types,
-    why_unkept,
 )
 from viewkeeper.spark.calls import other_calls
 from viewkeeper.spark.stored_relations import new_relation
@@ -128,11 +129,13 @@ def define(work: Workspace, draft: Draft, definition: ViewDefinition, unplanned:
         analysed = _analysed(work, draft, definition)
         definition = replace(over_base_tables(analysed, draft.catalog), hidden=hidden)
         view = compiled(definition, draft.catalog)
-        unkept = unplanned or (why_unkept(work.engine, draft, view) if analysed.columns else "")
-        if unkept:
-            definition = replace(analysed, unplanned=unkept)
+        asked = kept_columns if analysed.columns else strata_columns
+        stored = unplanned or asked(work.engine, draft, view)
+        if isinstance(stored, str):
+            definition = replace(analysed, unplanned=stored)
             view = compiled(definition, draft.catalog)
-        _make_relations(work, draft, view)
+            stored = strata_columns(work.engine, draft, view)
+        _make_relations(work, draft, view, stored)
     columns = definition.columns or _visible(draft.relations[view.name].columns)
     draft.put_view(replace(definition, columns=columns, state=tuple(s.name for s in view.strata[:-1])))
 
@@ -154,8 +157,7 @@ def _visible(columns: tuple[Column, ...]) -> tuple[Column, ...]:
     return tuple(column for column in columns if not is_hidden(column.name))
 
 
-def _make_relations(work: Workspace, draft: Draft, view: View) -> None:
-    columns = strata_columns(work.engine, draft, view)
+def _make_relations(work: Workspace, draft: Draft, view: View, columns: StoredColumns) -> None:
     for stratum in view.strata:
         state = new_relation(
             work.engine, stratum.name, columns[stratum.name], draft.version, merge_spec=stratum.merge

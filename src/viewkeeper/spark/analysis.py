@@ -92,10 +92,10 @@ def strata_columns(engine: SparkEngine, draft: Draft, view: View) -> StoredColum
 MAPS = "its groups are maps, which Spark cannot compare"
 
 
-def why_unkept(engine: SparkEngine, draft: Draft, view: View) -> str:
-    """Why the strata of a view cannot be kept though Spark answers its text; empty where they can."""
+def kept_columns(engine: SparkEngine, draft: Draft, view: View) -> StoredColumns | str:
+    """What each stratum of a view stores; or why they cannot be kept though Spark answers its text."""
     if view.query is None:
-        return ""
+        return strata_columns(engine, draft, view)
     groups = [group for group in nodes(view.query) if isinstance(group, Aggregate) and _are_compared(group)]
     if any("map<" in c.type for group in groups for c in _key_columns(engine, draft, group)):
         return MAPS
@@ -109,7 +109,7 @@ def why_unkept(engine: SparkEngine, draft: Draft, view: View) -> str:
     hidden = [(s.state, stored[s.name]) for s in view.strata[:-1] if s.state is not None]
     if any("map<" in c.type for state, columns in hidden for c in columns if c.name in state.keys):
         return MAPS
-    return ""
+    return stored
 
 
 def _are_compared(group: Aggregate) -> bool:

@@ -4,7 +4,8 @@
 
 Recorded are the settings that are known to change answers, set or not, and whatever else of `spark.sql` the
 session sets, but for what only changes how fast an answer comes. While something of a view is worked on, the
-session has the view's settings; views of other settings wait, in whichever thread they are.
+session has the view's settings; views of other settings wait, in whichever thread they are. Sessions do not
+wait for each other.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from viewkeeper.catalog.catalog import Settings
-from viewkeeper.spark.session import ENGINE_SETTINGS, current, restore
+from viewkeeper.spark.session import ENGINE_SETTINGS, current, for_each_session, restore
 
 MEANT = (
     "spark.sql.ansi.enabled",
@@ -127,17 +128,17 @@ def _once(spark: SparkSession, question: str, answer: Callable[[], Any]) -> Any:
 
 
 class _SharedSettings:
-    """Which settings queries have now, and how many are at work under them."""
+    """Which settings the queries of a session have now, and how many are at work under them."""
 
     def __init__(self) -> None:
         self.changed = threading.Condition()
         self.settings: Settings = ()
         self.users = 0
         self.saved: dict[str, str | None] = {}
+        self.of_thread = threading.local()
 
 
-_shared = _SharedSettings()
-_own = threading.local()
+_shared = for_each_session(_SharedSettings)
 
 
 @contextmanager
@@ -148,16 +149,17 @@ def under(spark: SparkSession, settings: Settings | None) -> Iterator[None]:
     settings it can do under others meanwhile, if it is alone.
     """
     wanted = settings_of(spark) if settings is None else settings
-    outer: Settings | None = getattr(_own, "settings", None)
+    own = _shared(spark).of_thread
+    outer: Settings | None = getattr(own, "settings", None)
     if outer == wanted:
         yield
     elif outer is None:
         _enter(spark, wanted)
-        _own.settings = wanted
+        own.settings = wanted
         try:
             yield
         finally:
-            _own.settings = None
+            own.settings = None
             _leave(spark)
     else:
         with _instead(spark, outer, wanted):
@@ -165,32 +167,35 @@ def under(spark: SparkSession, settings: Settings | None) -> Iterator[None]:
 
 
 def _enter(spark: SparkSession, wanted: Settings) -> None:
-    with _shared.changed:
-        _shared.changed.wait_for(lambda: not _shared.users or _shared.settings == wanted)
-        if not _shared.users:
-            _shared.settings, _shared.saved = wanted, _set(spark, wanted)
-        _shared.users += 1
+    shared = _shared(spark)
+    with shared.changed:
+        shared.changed.wait_for(lambda: not shared.users or shared.settings == wanted)
+        if not shared.users:
+            shared.settings, shared.saved = wanted, _set(spark, wanted)
+        shared.users += 1
 
 
 def _leave(spark: SparkSession) -> None:
-    with _shared.changed:
-        _shared.users -= 1
-        if not _shared.users:
-            restore(spark, _shared.saved)
-            _shared.changed.notify_all()
+    shared = _shared(spark)
+    with shared.changed:
+        shared.users -= 1
+        if not shared.users:
+            restore(spark, shared.saved)
+            shared.changed.notify_all()
 
 
 @contextmanager
 def _instead(spark: SparkSession, outer: Settings, wanted: Settings) -> Iterator[None]:
     """Other settings within those of this thread, which waits for the other users of the latter to end."""
-    _own.settings = None
+    own = _shared(spark).of_thread
+    own.settings = None
     _leave(spark)
     try:
         with under(spark, wanted):
             yield
     finally:
         _enter(spark, outer)
-        _own.settings = outer
+        own.settings = outer
 
 
 def _set(spark: SparkSession, wanted: Settings) -> dict[str, str | None]:

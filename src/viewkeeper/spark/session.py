@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import TypeVar
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -30,8 +32,43 @@ COMPILED = "3000"
 """Of how many pieces of a plan Spark keeps the compiled code. Its own default, 100, is less than one refresh
 of a few views needs: the next would compile them all again."""
 
-_lock = threading.RLock()
-_depth = 0
+Shared = TypeVar("Shared")
+
+
+def for_each_session(make: Callable[[], Shared]) -> Callable[[SparkSession], Shared]:
+    """What all threads share of a session, made once for it, whichever object stands for the session."""
+    by_object: WeakKeyDictionary[SparkSession, Shared] = WeakKeyDictionary()
+    by_name: WeakValueDictionary[str, Shared] = WeakValueDictionary()
+    lock = threading.Lock()
+
+    def of(spark: SparkSession) -> Shared:
+        with lock:
+            known = by_object.get(spark)
+            if known is None:
+                known = by_object[spark] = by_name.setdefault(_name(spark), make())
+            return known
+
+    return of
+
+
+def _name(spark: SparkSession) -> str:
+    """What the server calls a session."""
+    java = getattr(spark, "_jsparkSession", None)
+    if java is None:
+        return str(spark.session_id)  # type: ignore[attr-defined]  # a session of Spark Connect
+    return str(java.sessionUUID())
+
+
+class _EngineSettings:
+    """How many threads have the engine's settings in a session now, and what was there before."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.depth = 0
+        self.saved: dict[str, str | None] = {}
+
+
+_nested = for_each_session(_EngineSettings)
 
 
 def local_session() -> SparkSession:
@@ -58,23 +95,20 @@ def settings(spark: SparkSession, values: Mapping[str, str] = ENGINE_SETTINGS) -
 
     Threads of one refresh nest: the first that enters sets, the last that leaves restores.
     """
-    global _depth, _saved
-    with _lock:
-        if _depth == 0:
-            _saved = {name: current(spark, name) for name in values}
+    nested = _nested(spark)
+    with nested.lock:
+        if nested.depth == 0:
+            nested.saved = {name: current(spark, name) for name in values}
             for name, value in values.items():
                 spark.conf.set(name, value)
-        _depth += 1
+        nested.depth += 1
     try:
         yield
     finally:
-        with _lock:
-            _depth -= 1
-            if _depth == 0:
-                restore(spark, _saved)
-
-
-_saved: dict[str, str | None] = {}
+        with nested.lock:
+            nested.depth -= 1
+            if nested.depth == 0:
+                restore(spark, nested.saved)
 
 
 def current(spark: SparkSession, name: str) -> str | None:
@@ -94,4 +128,13 @@ def restore(spark: SparkSession, saved: Mapping[str, str | None]) -> None:
             spark.conf.set(name, value)
 
 
-__all__ = ["ENGINE_SETTINGS", "DataFrame", "SparkSession", "current", "local_session", "restore", "settings"]
+__all__ = [
+    "ENGINE_SETTINGS",
+    "DataFrame",
+    "SparkSession",
+    "current",
+    "for_each_session",
+    "local_session",
+    "restore",
+    "settings",
+]

@@ -42,7 +42,7 @@ def _unnested(values: Scalar, name: str, alias: str) -> exp.Lateral:
 
 
 def in_duckdb_names(query: exp.Query) -> exp.Query:
-    """Functions of Spark that sqlglot passes on under a name that DuckDB does not know."""
+    """Functions of Spark that DuckDB has under another name, or answers otherwise where there are no rows."""
     query.transform(_renamed, copy=False)
     return query
 
@@ -51,6 +51,8 @@ def _renamed(node: exp.Expr) -> exp.Expr:
     names = {"raise_error": "error", "xxhash64": "hash"}
     if isinstance(node, exp.Rint):
         return exp.Anonymous(this="round_even", expressions=[node.this, exp.Literal.number(0)])
+    if isinstance(node, exp.CountIf):
+        return exp.Count(this=exp.case().when(node.this, exp.true()))
     if isinstance(node, exp.Anonymous) and node.name.lower() in names:
         return exp.Anonymous(this=names[node.name.lower()], expressions=node.expressions)
     return node
