@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -72,7 +74,9 @@ _nested = for_each_session(_EngineSettings)
 
 
 def local_session() -> SparkSession:
-    """A session on this machine, small enough to share it with other work."""
+    """A session on this machine, small enough to share it with other work; functions in Python run on the
+    Python that asks for it, wherever that is installed."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = (
         SparkSession.builder.master("local[2]")
         .appName("viewkeeper")
