@@ -67,7 +67,9 @@ FAST = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.leafNodeDefaultParallelism": "1",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
 }
+"""One task is enough for a few rows, and to broadcast them takes longer than to sort them."""
 
 
 def session_of(spark: SparkSession, settings: Settings = ()) -> SparkSession:

@@ -192,3 +192,25 @@ def test_views_compare_as_their_texts(warehouse: vk.Warehouse) -> None:
     assert warehouse.verify("over", deep=True)
     beside.after("UPDATE t SET c = 'ab' WHERE c = 'b'", "INSERT INTO d VALUES ('b')")
     assert all(warehouse.verify(name) for name in (*VIEWS, *AS_TEXT))
+
+
+REACHED = """WITH RECURSIVE r(x, y{n}) AS (
+  SELECT a, b{one} FROM e WHERE a = 'a' UNION {all}
+  SELECT r.x, e.b{more} FROM r JOIN e ON r.y = e.a WHERE r.y <> 'c' AND r.x IN ('a', 'b'){bound}
+) SELECT x, y FROM r WHERE y <> 'd'"""
+
+
+def test_recursions_compare_what_they_have_derived(warehouse: vk.Warehouse) -> None:
+    """Columns of a recursion are CHAR(n) where those that it starts from are, as Spark has it."""
+    walks = REACHED.format(n=", n", one=", 1", all="ALL", more=", n + 1", bound=" AND n < 6")
+    beside = Beside(
+        warehouse,
+        "CREATE TABLE e (a CHAR(3), b CHAR(3))",
+        "INSERT INTO e VALUES ('a', 'b'), ('b', 'c'), ('c', 'x'), ('b', 'd'), ('d', 'y')",
+    )
+    beside.define({"walks": walks})
+    warehouse.create_view("paths", REACHED.format(n="", one="", all="", more="", bound=""))
+    for change in ("INSERT INTO e VALUES ('b', 'a'), ('d', 'z')", "DELETE FROM e WHERE b = 'y'"):
+        beside.after(change)
+        assert {*bag(warehouse.table("paths"))} == {*bag(warehouse.table("walks"))} > {("a  ", "b  ")}
+        assert all(warehouse.verify(name) for name in ("paths", "walks"))

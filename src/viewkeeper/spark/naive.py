@@ -8,13 +8,14 @@ Slow and plain on purpose. What verifies recursive views shares nothing with wha
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from viewkeeper.algebra.schema import Column
 from viewkeeper.errors import Diverged
+from viewkeeper.spark.declared import with_char_types
 from viewkeeper.spark.engine import SparkEngine
 from viewkeeper.spark.files import RESULTS
 from viewkeeper.spark.frames import columns_of
@@ -41,14 +42,15 @@ class Equation:
 def least_fixpoint(engine: SparkEngine, equations: Sequence[Equation], run: RunText) -> dict[str, DataFrame]:
     """The smallest sets that satisfy all equations, by their names in lower case; queries are monotone."""
     types = _types(engine, equations, run)
-    rows = {name: engine.empty(columns) for name, columns in types.items()}
+    rows = {name: with_char_types(engine.empty(columns), columns) for name, columns in types.items()}
     sizes: dict[str, int] = {}
     for _ in range(ROUNDS):
         before, sizes, known = sizes, {}, dict(rows)
         for one in equations:
             name = one.name.lower()
             files = engine.write_result(_shaped(run(one.query, known), types[name]).distinct(), 1)
-            rows[name], sizes[name] = engine.files(RESULTS, files, types[name]), sum(f.rows for f in files)
+            frame = engine.files(RESULTS, files, types[name])
+            rows[name], sizes[name] = with_char_types(frame, types[name]), sum(f.rows for f in files)
         if sizes == before or not any(sizes.values()):
             return rows
     raise Diverged(
@@ -62,16 +64,16 @@ def _types(engine: SparkEngine, equations: Sequence[Equation], run: RunText) -> 
     """The columns with the types that Spark's analysis gives them; nothing is run."""
     types = {one.name.lower(): tuple(Column(name, "void") for name in one.columns) for one in equations}
     for _ in range(TYPED):
-        frames = {name: engine.empty(columns) for name, columns in types.items()}
+        frames = {name: with_char_types(engine.empty(columns), columns) for name, columns in types.items()}
         types = {
             one.name.lower(): tuple(
-                Column(name, found.type)
+                Column(name, found.type, declared=found.declared)
                 for name, found in zip(one.columns, columns_of(run(one.query, frames)), strict=True)
             )
             for one in equations
         }
     return {
-        name: tuple(Column(c.name, "string" if c.type == "void" else c.type) for c in columns)
+        name: tuple(replace(c, type="string") if c.type == "void" else c for c in columns)
         for name, columns in types.items()
     }
 

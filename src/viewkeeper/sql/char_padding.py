@@ -3,35 +3,38 @@
     c = 'ab'      →   c = 'ab  '                         where c is CHAR(4)
     c < 'abcde'   →   rpad(c, 5, ' ') < 'abcde'
 
-Spark follows columns through projections, groups and joins, and knows nothing of what an expression makes of
-them. Stored values are padded already, so that nothing else depends on it.
+Spark follows columns through projections, groups, joins and recursions, and knows nothing of what an
+expression makes of them. Stored values are padded already, so that nothing else depends on it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from viewkeeper.algebra.expressions import Scalar, function, literal, map_named
 from viewkeeper.algebra.relations import (
     Aggregate,
+    Definition,
     Difference,
     Distinct,
     Filter,
+    Fixpoint,
     Intersection,
     Join,
     Lateral,
     Project,
+    Reference,
     Relation,
     Scan,
     TopK,
     UnionAll,
     Window,
 )
-from viewkeeper.algebra.walk import rewrite, scans
+from viewkeeper.algebra.walk import nodes, rewrite, scans
 from viewkeeper.sql.scope import Untranslatable
 
 Length = Callable[[Scalar], int | None]
@@ -46,16 +49,18 @@ def padded(rel: Relation, query: exp.Query) -> Relation:
         return rel
     if any(found.args.get("query") and _is_constant(found.this) for found in query.find_all(exp.In)):
         raise Untranslatable("a constant is looked for in a subquery, beside columns of type CHAR")
-    return rewrite(rel, _padded_node)
+    fixpoints = (node for node in nodes(rel) if isinstance(node, Fixpoint))
+    declared = _Declared({one.name: one for node in fixpoints for one in node.definitions})
+    return rewrite(rel, lambda node: _padded_node(node, declared))
 
 
-def _padded_node(node: Relation) -> Relation:
+def _padded_node(node: Relation, declared: _Declared) -> Relation:
     def change(expr: Scalar) -> Scalar:
         return expr.transform(lambda one: _padded(one, length))
 
     def length(expr: Scalar) -> int | None:
         inner = expr.unnest()
-        return _length(node, inner.name, inside=True) if isinstance(inner, exp.Column) else None
+        return declared.length(node, inner.name, inside=True) if isinstance(inner, exp.Column) else None
 
     match node:
         case Filter():
@@ -73,33 +78,50 @@ def _padded_node(node: Relation) -> Relation:
             return node
 
 
-def _length(rel: Relation, name: str, inside: bool = False) -> int | None:
-    """The n of a column that a plan shows; `inside`: of one that its own expressions read."""
-    match rel:
-        case Scan():
-            return next((_char(b.source.declared) for b in rel.bound if b.name == name), None)
-        case Join():
-            side = rel.left if name in rel.left.columns else rel.right
-            return _length(side, name)
-        case Project() if not inside:
-            return _passed(rel.child, next(o.expr for o in rel.outputs if o.name == name))
-        case Aggregate() if not inside:
-            found = next((key.expr for key in rel.keys if key.name == name), None)
-            return None if found is None else _passed(rel.child, found)
-        case Lateral() | Window() if name not in rel.child.columns:
-            return None
-        case Filter() | Distinct() | TopK() | Project() | Aggregate() | Lateral() | Window():
-            return _length(rel.child, name)
-        case UnionAll():
-            return _length(rel.inputs[0], rel.inputs[0].columns[rel.columns.index(name)])
-        case Difference() | Intersection():
-            return _length(rel.left, name)
-        case _:
-            return None
+@dataclass(frozen=True)
+class _Declared:
+    """How columns are declared; those of a recursion as in the first branch of its definition."""
 
+    definitions: Mapping[str, Definition]
 
-def _passed(child: Relation, expr: Scalar) -> int | None:
-    return _length(child, expr.name) if isinstance(expr, exp.Column) else None
+    def length(self, rel: Relation, name: str, inside: bool = False) -> int | None:
+        """The n of a column that a plan shows; `inside`: of one that its own expressions read."""
+        match rel:
+            case Scan():
+                return next((_char(b.source.declared) for b in rel.bound if b.name == name), None)
+            case Join():
+                side = rel.left if name in rel.left.columns else rel.right
+                return self.length(side, name)
+            case Project() if not inside:
+                return self._passed(rel.child, next(o.expr for o in rel.outputs if o.name == name))
+            case Aggregate() if not inside:
+                found = next((key.expr for key in rel.keys if key.name == name), None)
+                return None if found is None else self._passed(rel.child, found)
+            case Lateral() | Window() if name not in rel.child.columns:
+                return None
+            case Filter() | Distinct() | TopK() | Project() | Aggregate() | Lateral() | Window():
+                return self.length(rel.child, name)
+            case UnionAll():
+                return self.length(rel.inputs[0], rel.inputs[0].columns[rel.columns.index(name)])
+            case Difference() | Intersection():
+                return self.length(rel.left, name)
+            case Fixpoint():
+                return self._defined(rel.result, rel.columns.index(name))
+            case Reference():
+                return self._defined(rel.name, rel.columns.index(name))
+            case _:
+                return None
+
+    def _defined(self, relation: str, place: int) -> int | None:
+        """That of a column of a recursion; a definition that starts from itself tells nothing."""
+        found = self.definitions.get(relation)
+        if found is None:
+            return None
+        others = {name: one for name, one in self.definitions.items() if name != relation}
+        return _Declared(others).length(found.body, found.body.columns[place])
+
+    def _passed(self, child: Relation, expr: Scalar) -> int | None:
+        return self.length(child, expr.name) if isinstance(expr, exp.Column) else None
 
 
 def _char(declared: str) -> int | None:
