@@ -140,10 +140,9 @@ def _create_view(work: Workspace, statement: CreateView) -> StatementResult:
         return StatementResult(f"View {name} exists.", work.log.latest().version)
     if known and statement.or_replace:
         return StatementResult(f"Replaced view {name}.", definitions.alter_view(work, name, statement.query))
-    version = definitions.create_view(
+    version = definitions.create_views(
         work,
-        name,
-        statement.query,
+        {name: statement.query},
         properties.get("viewkeeper.refresh", "deferred"),
         properties.get("viewkeeper.policy", "auto"),
         properties.get("viewkeeper.populate", "true").lower() == "true",

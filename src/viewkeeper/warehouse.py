@@ -104,9 +104,29 @@ class Warehouse:
         publish: bool = False,
     ) -> int:
         """A materialized view of a Spark SQL query; `publish`: also as a Delta table for other readers."""
+        return self.create_views(
+            {name: query},
+            refresh=refresh,
+            policy=policy,
+            strategy=strategy,
+            populate=populate,
+            publish=publish,
+        )
+
+    def create_views(
+        self,
+        queries: Mapping[str, str],
+        *,
+        refresh: str = "deferred",
+        policy: str = "auto",
+        strategy: str = "auto",
+        populate: bool = True,
+        publish: bool = False,
+    ) -> int:
+        """Materialized views by their names, in one commit: filled together, and free to read each other."""
         asked = [] if strategy == "auto" else [(STRATEGY, strategy)]
         asked += [(PUBLISH, "true")] if publish else []
-        return definitions.create_view(self._work, name, query, refresh, policy, populate, asked)
+        return definitions.create_views(self._work, queries, refresh, policy, populate, asked)
 
     def alter_view(self, name: str, query: str) -> int:
         """Gives a view another query."""

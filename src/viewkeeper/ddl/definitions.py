@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from viewkeeper.algebra.inner_names import inner_relation, shown
@@ -147,33 +148,57 @@ def _column(schema: TableSchema, name: str) -> Column:
         ) from None
 
 
-def create_view(
+def create_views(
     work: Workspace,
-    name: str,
-    sql: str,
+    queries: Mapping[str, str],
     refresh: str = "deferred",
     policy: str = "auto",
     populate: bool = True,
     properties: Sequence[tuple[str, str]] = (),
 ) -> int:
-    """A materialized view, filled at once unless `populate` is false."""
-    checked(name, "view")
+    """Materialized views of some queries, which may read each other; filled together unless `populate` is
+    false."""
+    for name in queries:
+        checked(name, "view")
     _must_be_one_of("refresh", refresh, REFRESH_MODES)
     _must_be_one_of("policy", policy, POLICIES)
     checked_properties(properties)
+    ordered = _in_reading_order(queries)
 
-    def build(base: Entry) -> Draft:
-        must_be_free(base.catalog, name)
-        draft = Draft(base, f"create view {name}")
-        own = inner_relation(name)
-        bare = ViewDefinition(own, sql, (), (), refresh, policy, properties=tuple(properties))
-        define(work, draft, replace(bare, settings=work.settings))
-        check_publication(own, bare.properties, draft)
+    def build(base: Entry) -> Draft | None:
+        named = ", ".join(queries) if len(queries) < 4 else f"{len(queries)} views"
+        draft = Draft(base, f"create view {named}")
+        for name in ordered:
+            must_be_free(draft.catalog, name)
+            own = inner_relation(name)
+            bare = ViewDefinition(own, queries[name], (), (), refresh, policy, properties=tuple(properties))
+            define(work, draft, replace(bare, settings=work.settings))
+            check_publication(own, bare.properties, draft)
         if populate:
-            refresh_views(work, draft, [own])
-        return draft
+            refresh_views(work, draft, map(inner_relation, ordered))
+        return draft if ordered else None
 
     return publish(work.log, build).version
+
+
+def _in_reading_order(queries: Mapping[str, str]) -> tuple[str, ...]:
+    """The names of new views, each after those that its query reads."""
+    if len(queries) < 2:
+        return tuple(queries)
+    names = {name.lower(): name for name in queries}
+    read = {name: [one.lower() for one in tables_read(sql)] for name, sql in queries.items()}
+    try:
+        sorter = TopologicalSorter(
+            {name: [names[o] for o in own if o in names] for name, own in read.items()}
+        )
+        return tuple(sorter.static_order())
+    except CycleError as problem:
+        raise DependencyError(
+            f"These views would depend on each other: {', '.join(dict.fromkeys(problem.args[1]))}.",
+            "None of them can be filled first.",
+            "Use WITH RECURSIVE for recursion.",
+            view=problem.args[1][0],
+        ) from None
 
 
 def alter_view(work: Workspace, name: str, sql: str) -> int:
