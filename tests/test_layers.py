@@ -7,7 +7,7 @@ import re
 from tests.test_reachable import SOURCE, imported, modules
 
 LAYERS = (
-    ("errors", "limits", "side_by_side"),
+    ("errors", "limits", "plain", "side_by_side", "tracing"),
     ("algebra",),
     ("rewrite",),
     ("catalog", "report", "delta"),
@@ -20,6 +20,7 @@ LAYERS = (
     ("spark",),
     ("workspace",),
     ("refresh", "ddl", "inspect"),
+    ("serve",),
     ("cli", "demo", "__main__"),
 )
 """From below; those of one layer do not import each other, but for what the warehouse is made of. Modules

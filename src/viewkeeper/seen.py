@@ -9,7 +9,7 @@ from typing import Any
 from viewkeeper.algebra.schema import Column
 from viewkeeper.catalog.catalog import ViewDefinition
 from viewkeeper.maintenance.table_change import TableChange
-from viewkeeper.storage.commits import WarehouseLog
+from viewkeeper.storage.commits import Entry, WarehouseLog
 from viewkeeper.storage.draft import Draft
 from viewkeeper.storage.relation import Layer, RelationState
 
@@ -51,6 +51,16 @@ def stale_views(log: WarehouseLog, draft: Draft) -> tuple[str, ...]:
         if changes is None or changes or any(table in stale for table in view.reads):
             stale.add(view.name)
     return tuple(view.name for view in order if view.name in stale)
+
+
+def unseen_commits(entry: Entry, view: ViewDefinition) -> frozenset[int]:
+    """The commits that changed base tables of a view since the state that it shows."""
+    return frozenset(
+        layer.commit
+        for name in entry.catalog.base_tables(view)
+        for layer in entry.relations[name].log
+        if view.position is not None and layer.commit > view.position
+    )
 
 
 def written_anew(new: RelationState, why: str = "") -> TableChange:

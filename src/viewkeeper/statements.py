@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, assert_never
 from viewkeeper.algebra.inner_names import inner_column
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.answers import answered
+from viewkeeper.catalog.freshness import SCHEDULE, TARGET_LAG
 from viewkeeper.catalog.names import shown_columns
 from viewkeeper.collected import PendingChange
 from viewkeeper.ddl import definitions
+from viewkeeper.ddl.freshness import set_freshness
 from viewkeeper.errors import AlreadyExists
 from viewkeeper.inspect.describe import described
 from viewkeeper.spark.frames import slot
@@ -32,6 +34,7 @@ from viewkeeper.sql.statements import (
     Merge,
     Query,
     RefreshViews,
+    SetFreshness,
     Update,
     parse_statement,
 )
@@ -72,6 +75,9 @@ def run(
             return _create_view(work, statement)
         case AlterView():
             version = definitions.alter_view(work, statement.name, statement.query)
+            return StatementResult(f"Altered view {statement.name}.", version)
+        case SetFreshness():
+            version = set_freshness(work, statement.name, statement.properties)
             return StatementResult(f"Altered view {statement.name}.", version)
         case DropTable():
             version = definitions.drop(work, statement.name, statement.cascade, statement.if_exists, "table")
@@ -139,7 +145,9 @@ def _create_view(work: Workspace, statement: CreateView) -> StatementResult:
     if known and statement.if_not_exists:
         return StatementResult(f"View {name} exists.", work.log.latest().version)
     if known and statement.or_replace:
-        return StatementResult(f"Replaced view {name}.", definitions.alter_view(work, name, statement.query))
+        fresh = tuple(pair for pair in statement.properties if pair[0] in (TARGET_LAG, SCHEDULE))
+        version = definitions.alter_view(work, name, statement.query, fresh)
+        return StatementResult(f"Replaced view {name}.", version)
     version = definitions.create_views(
         work,
         {name: statement.query},

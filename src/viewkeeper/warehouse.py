@@ -12,6 +12,7 @@ from viewkeeper import published as publications
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.answers import QueryExplanation, explain_query
 from viewkeeper.catalog.catalog import view_named
+from viewkeeper.catalog.freshness import asked as fresh
 from viewkeeper.collected import Transaction
 from viewkeeper.ddl import definitions, programs
 from viewkeeper.inspect import status as inspection
@@ -30,7 +31,8 @@ from viewkeeper.refresh.state import Request
 from viewkeeper.report import Report
 from viewkeeper.spark.engine import SparkEngine
 from viewkeeper.spark.feed import change_feed
-from viewkeeper.spark.session import DataFrame, SparkSession, local_session
+from viewkeeper.spark.session import DataFrame, SparkSession
+from viewkeeper.spark.start import started
 from viewkeeper.storage.commits import WarehouseLog, states_between
 from viewkeeper.storage.objects import Folder
 from viewkeeper.transactions import commit_changes
@@ -44,7 +46,7 @@ class Warehouse:
     def __init__(self, path: str, spark: SparkSession | None = None) -> None:
         folder = Folder(path)
         self._owns_spark = spark is None
-        self.spark = spark or local_session()
+        self.spark = spark or started()
         self.path = folder.url
         self._work = Workspace(WarehouseLog(folder), SparkEngine(self.spark, folder))
         self._work.log.followers.append(lambda entry: publications.follow(self._work, entry))
@@ -102,8 +104,14 @@ class Warehouse:
         strategy: str = "auto",
         populate: bool = True,
         publish: bool = False,
+        target_lag: str | None = None,
+        schedule: str | None = None,
     ) -> int:
-        """A materialized view of a Spark SQL query; `publish`: also as a Delta table for other readers."""
+        """A materialized view of a Spark SQL query; `publish`: also as a Delta table for other readers.
+
+        `viewkeeper serve` keeps it as fresh as `target_lag` ("1 minute", "downstream") or `schedule`
+        ("0 6 * * *", "every 2 hours") ask for.
+        """
         return self.create_views(
             {name: query},
             refresh=refresh,
@@ -111,6 +119,8 @@ class Warehouse:
             strategy=strategy,
             populate=populate,
             publish=publish,
+            target_lag=target_lag,
+            schedule=schedule,
         )
 
     def create_views(
@@ -122,10 +132,13 @@ class Warehouse:
         strategy: str = "auto",
         populate: bool = True,
         publish: bool = False,
+        target_lag: str | None = None,
+        schedule: str | None = None,
     ) -> int:
         """Materialized views by their names, in one commit: filled together, and free to read each other."""
         asked = [] if strategy == "auto" else [(STRATEGY, strategy)]
         asked += [(PUBLISH, "true")] if publish else []
+        asked += fresh(target_lag, schedule)
         return definitions.create_views(self._work, queries, refresh, policy, populate, asked)
 
     def alter_view(self, name: str, query: str) -> int:

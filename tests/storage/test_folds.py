@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from viewkeeper.algebra.merge.spec import MergeSpec
@@ -110,6 +112,12 @@ def test_changes_of_tables_always_start_anew() -> None:
     draft = Draft(BASE, "transaction")
     draft.append("t", layer(1, name="new").files)
     assert rebased(draft, Entry(4, catalog(), {"t": bag(1), "v": bag(1)})) is None
+
+
+def test_changes_of_options_start_anew_and_are_not_lost() -> None:
+    draft = Draft(BASE, "set freshness")
+    draft.put_view(replace(draft.catalog.views["v"], properties=(("viewkeeper.target_lag", "1 minute"),)))
+    assert rebased(draft, Entry(4, catalog(), {"t": bag(2), "v": bag(1)})) is None
 
 
 def test_a_draft_counts_its_own_layers() -> None:

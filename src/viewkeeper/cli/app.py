@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from viewkeeper.cli import bench, datalog, demo, publishing, show, sql, upkeep, views
+from viewkeeper.cli import bench, datalog, demo, publishing, serve, show, sql, upkeep, views
+from viewkeeper.cli.spark_options import with_spark_options
 
 EXIT_CODES = """Exit codes: 0 done, 1 error, 2 wrong usage, 3 verify found a difference,
 4 another writer was first (try again)."""
@@ -31,12 +32,13 @@ COMMANDS = (
     upkeep.extend,
     publishing.publish,
     publishing.unpublish,
+    serve.serve,
     demo.demo,
     bench.bench,
 )
 
 for command in COMMANDS:
-    app.command()(command)
+    app.command()(with_spark_options(command))
 
 
 def main() -> None:

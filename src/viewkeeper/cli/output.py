@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -15,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from viewkeeper.errors import ViewkeeperError
+from viewkeeper.plain import plain, told
 
 WIDTH = 160
 """Of what goes to a file or a pipe, which have none; `COLUMNS` says otherwise."""
@@ -36,7 +36,7 @@ def _wide(found: Console) -> Console:
 
 
 def print_json(value: Any) -> None:
-    print(json.dumps(value, default=_plain, ensure_ascii=False))
+    print(json.dumps(value, default=plain, ensure_ascii=False))
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str | None = None) -> None:
@@ -64,7 +64,7 @@ def print_records(records: Sequence[Mapping[str, Any]], empty: str, title: str |
 
 def print_error(error: ViewkeeperError, as_json: bool) -> None:
     if as_json:
-        print_json({"error": _described(error)})
+        print_json({"error": told(error)})
         return
     out = stderr()
     out.print(f"[bold red]error:[/] {escape(error.what)}", soft_wrap=True)
@@ -85,38 +85,10 @@ def cell(value: Any) -> str:
         case {"code": _, "sentence": sentence}:
             return escape(str(sentence))
         case dict() | list() | tuple():
-            return escape(json.dumps(value, default=_plain, ensure_ascii=False))
+            return escape(json.dumps(value, default=plain, ensure_ascii=False))
         case _:
             return escape(str(value))
 
 
 def _is_number(value: Any) -> bool:
     return value is None or (isinstance(value, int | float | Decimal) and not isinstance(value, bool))
-
-
-def _described(error: ViewkeeperError) -> dict[str, Any]:
-    fields = {
-        "type": type(error).__name__,
-        "message": error.what,
-        "detail": error.detail,
-        "hint": error.hint,
-        "code": error.code,
-        "view": error.view,
-        "table": error.table,
-        "columns": list(error.columns),
-        "rows": list(error.rows),
-    }
-    return {name: value for name, value in fields.items() if value or name in ("type", "message")}
-
-
-def _plain(value: Any) -> Any:
-    """What JSON lacks, as JSON has it: numbers stay exact as text."""
-    match value:
-        case date() | datetime():
-            return value.isoformat()
-        case set() | frozenset():
-            return sorted(value, key=str)
-        case bytes() | bytearray():
-            return value.hex()
-        case _:
-            return str(value)

@@ -95,7 +95,7 @@ def _line(entry: HistoryEntry) -> dict[str, Any]:
         "seconds": round(report["seconds"], 3) if report else None,
         "expected": round(details["estimate"]["seconds"], 3) if "estimate" in details else None,
         "instead_of": f"{best} ({others[best]:.2g} s)" if best else None,
-        "reason": report.get("reason"),
+        "reason": report.get("reason") or entry.failure or None,
     }
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from viewkeeper.algebra.inner_names import inner_relation, shown
 from viewkeeper.algebra.schema import Column, ForeignKey, TableSchema
 from viewkeeper.catalog.catalog import REFRESH_MODES, Catalog, ViewDefinition, view_named
+from viewkeeper.catalog.freshness import Properties, freshness, with_freshness
 from viewkeeper.catalog.names import checked, checked_columns, inner_schema
 from viewkeeper.ddl import following
 from viewkeeper.ddl.following import FOLLOWS, is_followed
@@ -201,14 +202,18 @@ def _in_reading_order(queries: Mapping[str, str]) -> tuple[str, ...]:
         ) from None
 
 
-def alter_view(work: Workspace, name: str, sql: str) -> int:
-    """Gives a view another query; views that read it must still be valid over its columns."""
+def alter_view(work: Workspace, name: str, sql: str, fresh: Properties = ()) -> int:
+    """Gives a view another query; views that read it must still be valid over its columns. `fresh`: how fresh
+    it is to be from now on, where that changes."""
 
     def build(base: Entry) -> Draft | None:
         known = view_named(base.catalog, name)
         draft = Draft(base, f"alter view {shown(known.name)}")
         _must_not_read_itself(base.catalog, known.name, sql)
         bare = replace(known, sql=sql, language="sql", predicates=(), hidden=(), settings=work.settings)
+        bare = replace(
+            bare, properties=with_freshness(known.properties, fresh) if fresh else known.properties
+        )
         redefine(work, draft, known, bare)
         refilled = _refilled(work, draft)
         check_publication(known.name, known.properties, draft)
@@ -330,6 +335,7 @@ def checked_properties(properties: Sequence[tuple[str, str]]) -> None:
     """Refuses values that properties cannot have."""
     _must_be_one_of(STRATEGY, dict(properties).get(STRATEGY, "auto"), ASKABLE)
     checked_share(dict(properties).get(CHECK, 0), CHECK)
+    freshness(properties)
     checked_publication(properties)
     _must_be_one_of(CACHES, dict(properties).get(CACHES, "auto"), [choice.value for choice in Caching])
     limit = dict(properties).get(MAX_ITERATIONS, "1")

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from viewkeeper.algebra.inner_names import shown
 from viewkeeper.catalog.catalog import ViewDefinition, view_named
-from viewkeeper.errors import ViewkeeperError
+from viewkeeper.catalog.freshness import target_of
+from viewkeeper.errors import NotFound, ViewkeeperError
 from viewkeeper.inspect.left_open import one_of_several
-from viewkeeper.seen import changes_of, stale_views
+from viewkeeper.seen import changes_of, stale_views, unseen_commits
 from viewkeeper.storage.commits import Entry, WarehouseLog
 from viewkeeper.storage.draft import Draft
+from viewkeeper.storage.failures import failures, last_failures
 from viewkeeper.storage.following.known import versions_behind
 from viewkeeper.storage.relation import RelationState
 
@@ -43,7 +46,9 @@ class Status:
     """One table or view: where it stands and how large it is.
 
     `note` says what the text of a view leaves open, and what a followed table follows. `versions_behind`: so
-    many versions of a followed table are not recorded yet.
+    many versions of a followed table are not recorded yet. `target` is how fresh a view asks to be, and
+    `seconds_behind` how old the oldest change is that it does not show; None where that is not known.
+    `failing` is why it could not be refreshed when it was last tried.
     """
 
     name: str
@@ -57,6 +62,9 @@ class Status:
     layer_rows: int
     note: str = ""
     versions_behind: int = 0
+    target: str = ""
+    seconds_behind: float | None = 0.0
+    failing: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -64,26 +72,30 @@ class Status:
 
 @dataclass(frozen=True)
 class HistoryEntry:
-    """One commit in which a view was refreshed or defined."""
+    """One commit in which a view was refreshed or defined, or a refresh that failed and the version that it
+    left as it was."""
 
     version: int
     written: str
     operation: str
     report: Mapping[str, Any] = field(default_factory=dict)
+    failure: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 
-def status(log: WarehouseLog) -> list[Status]:
-    """Every table, then every view."""
-    entry = log.latest()
+def status(log: WarehouseLog, now: datetime | None = None) -> list[Status]:
+    """Every table, then every view; ages are those of a moment, which is now unless it is given."""
+    entry, now = log.latest(), now or datetime.now(UTC)
+    failing = pending_failures(log, entry)
     order = entry.catalog.in_order()
     tables = {name: _table_status(entry, name) for name in entry.catalog.tables}
     behind = {name for name, table in tables.items() if table.versions_behind}
     stale = set(stale_views(log, Draft(entry, "")))
     stale |= {view.name for view in order if entry.catalog.base_tables(view) & behind}
-    return [*tables.values(), *(_view_status(log, entry, view, view.name in stale) for view in order)]
+    views = (_view_status(log, entry, view, view.name in stale, now) for view in order)
+    return [*tables.values(), *(replace(one, failing=failing.get(one.name, "")) for one in views)]
 
 
 def _table_status(entry: Entry, name: str) -> Status:
@@ -100,25 +112,47 @@ def _table_status(entry: Entry, name: str) -> Status:
     return replace(found, kind="followed", note=place, versions_behind=behind)
 
 
-def _view_status(log: WarehouseLog, entry: Entry, view: ViewDefinition, stale: bool) -> Status:
+def _view_status(log: WarehouseLog, entry: Entry, view: ViewDefinition, stale: bool, now: datetime) -> Status:
     state = entry.relations[view.name]
-    note = one_of_several(view)
+    note, target = one_of_several(view), target_of(view.properties)
     if view.position is None:
-        return replace(_status(view.name, "view", None, True, 0, 0, state), note=note)
+        empty = _status(view.name, "view", None, True, 0, 0, state)
+        return replace(empty, note=note, target=target, seconds_behind=None)
     changes = changes_of(log, Draft(entry, ""), view) or {}
     rows = sum(change.rows for change in changes.values())
-    behind = _commits_behind(entry, view)
-    return replace(_status(view.name, "view", view.position, stale, behind, rows, state), note=note)
+    behind = len(unseen_commits(entry, view))
+    since = behind_since(log, entry, view) if stale else now
+    age = None if since is None else round(max((now - since).total_seconds(), 0.0), 1)
+    found = _status(view.name, "view", view.position, stale, behind, rows, state)
+    return replace(found, note=note, target=target, seconds_behind=age)
 
 
-def _commits_behind(entry: Entry, view: ViewDefinition) -> int:
-    commits = {
-        layer.commit
-        for name in entry.catalog.base_tables(view)
-        for layer in entry.relations[name].log
-        if view.position is not None and layer.commit > view.position
-    }
-    return len(commits)
+def behind_since(log: WarehouseLog, entry: Entry, view: ViewDefinition) -> datetime | None:
+    """When the oldest change was committed that a view does not show; None where that is not known."""
+    unseen = unseen_commits(entry, view)
+    if view.position is None or not unseen:
+        return None
+    return written_at(log, min(unseen))
+
+
+def written_at(log: WarehouseLog, version: int) -> datetime | None:
+    """When a version was committed; None where it is forgotten."""
+    try:
+        return datetime.fromisoformat(log.entry(version).written)
+    except (NotFound, ValueError):
+        return None
+
+
+def pending_failures(log: WarehouseLog, entry: Entry) -> dict[str, str]:
+    """Why views could not be refreshed, of those that were not refreshed since; by the user's names."""
+    found = {}
+    for name, failure in last_failures(log.folder).items():
+        known = entry.catalog.spelled(name)
+        view = entry.catalog.views.get(known) if known else None
+        done = written_at(log, view.published) if view is not None and view.published else None
+        if view is not None and (done is None or failure.at > done):
+            found[shown(view.name)] = failure.what
+    return found
 
 
 def _status(
@@ -137,4 +171,9 @@ def history(log: WarehouseLog, name: str) -> list[HistoryEntry]:
         report = entry.report_on(view)
         if report or entry.operation.endswith(f"view {shown(view)}"):
             found.append(HistoryEntry(version, entry.written, entry.operation, report or {}))
-    return found
+    failed = (
+        HistoryEntry(one.version, one.written, "refresh failed", failure=one.what)
+        for one in failures(log.folder)
+        if shown(view) in one.views
+    )
+    return sorted((*found, *failed), key=lambda one: one.written)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, assert_never
 
 from viewkeeper.algebra.build import is_empty
@@ -31,10 +31,12 @@ from viewkeeper.maintenance.summary_delta.sources import first_aggregation, is_m
 from viewkeeper.planning.cost import Estimate
 from viewkeeper.planning.phases import phases
 from viewkeeper.planning.physical import Facts, Physical, lowered, shown
+from viewkeeper.planning.physical.plan import leaves
 from viewkeeper.planning.planner import RECOMPUTE, Choice
+from viewkeeper.planning.rules_told import made_by, rule_of
 from viewkeeper.planning.shared_work import SharedWork
 from viewkeeper.report import Reason
-from viewkeeper.sql.render import render
+from viewkeeper.sql.render import render, state_name
 from viewkeeper.sql.show import show
 
 Lower = Callable[[Relation], Physical]
@@ -51,10 +53,18 @@ FIGURES = "As mumick97 writes it (Figures 2, 3, 6 and 7)"
 
 @dataclass(frozen=True)
 class ExplainedStep:
-    """One step of the Δ-script: what it does, and the SQL that does it."""
+    """One step of the Δ-script: what it does, and the SQL that does it.
+
+    `name` is what it makes, and `reads` what it reads; `how` says how that is run, `rule` by which rule of
+    which paper.
+    """
 
     title: str
     sql: str
+    name: str = ""
+    reads: tuple[str, ...] = ()
+    how: str = ""
+    rule: str = ""
 
 
 @dataclass(frozen=True)
@@ -141,7 +151,7 @@ class Explanation:
             "changed": list(self.changed),
             "plan": self.plan,
             "state": [{"relation": name, "rows": rows} for name, rows in self.state],
-            "steps": [{"title": step.title, "sql": step.sql} for step in self.steps],
+            "steps": [{**asdict(step), "reads": list(step.reads)} for step in self.steps],
             "last": dict(self.last) if self.last else None,
             "parent": self.parent,
             "shares": dict(self.shares),
@@ -185,7 +195,11 @@ def explanation(
     tells how a plan would be run."""
     common = common or SharedWork({view.name: choice.taken.script})
     script = (*common.parts_of(view.name), *common.scripts[view.name])
-    steps = [explained for step in script for explained in _explained(step, lower)]
+    steps = [
+        replace(explained, name=explained.name or made_by(step), rule=rule_of(step))
+        for step in script
+        for explained in _explained(step, lower)
+    ]
     is_summary_delta = isinstance(choice.strategy, Incremental) and is_merged(view, batch)
     plan = "\n\n".join(f"{s.name} =\n{show(s.query)}" for s in view.strata if s.query is not None)
     return Explanation(
@@ -274,7 +288,8 @@ def _sql_steps(title: str, plan: Relation, lower: Lower) -> list[ExplainedStep]:
     found = []
     for fragment, (words, sql) in zip(physical.fragments, shown(physical), strict=True):
         of = f"Name {fragment.name}" if fragment.name else title
-        found.append(ExplainedStep(f"{of}: {words}" if words else of, sql))
+        read = tuple(sorted({state_name(leaf) for leaf in leaves(fragment.plan)}))
+        found.append(ExplainedStep(f"{of}: {words}" if words else of, sql, fragment.name, read, words))
     return found
 
 

@@ -103,6 +103,7 @@ def _report(state: RefreshState, task: Task, choice: Choice, execution: Executio
             "shares": state.shared.work.sharers(name),
             "fresh": [] if is_anew else [str(keys) for keys in batch.fresh],
             "reads": execution.reads,
+            "steps": execution.told,
             "estimate": choice.taken.expected.to_dict(),
             "alternatives": {one.strategy.name: one.expected.to_dict() for one in choice.alternatives},
             "rejected": {strategy: reason.code for strategy, reason in choice.rejected},

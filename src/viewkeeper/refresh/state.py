@@ -12,6 +12,7 @@ from viewkeeper.refresh.task import Task
 from viewkeeper.report import ViewReport
 from viewkeeper.spark.shared_results import SharedResults
 from viewkeeper.storage.draft import Draft
+from viewkeeper.tracing import span
 from viewkeeper.workspace import Workspace
 
 
@@ -99,7 +100,8 @@ Stage = Callable[[RefreshState], RefreshState]
 def through(stages: Iterable[Stage], state: RefreshState) -> RefreshState:
     """What is known after some stages."""
     for stage in stages:
-        state = stage(state)
+        with span("viewkeeper.stage", stage=stage.__name__, views=len(state.views)):
+            state = stage(state)
     return state
 
 

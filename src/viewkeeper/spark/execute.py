@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import inf
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -34,6 +36,7 @@ from viewkeeper.maintenance.steps import (
 )
 from viewkeeper.planning.physical import Input, Physical
 from viewkeeper.planning.physical.plan import Leaf
+from viewkeeper.planning.rules_told import made_by
 from viewkeeper.spark.anew import write_anew
 from viewkeeper.spark.arrow import has_plain_types
 from viewkeeper.spark.files import RESULTS
@@ -47,6 +50,7 @@ from viewkeeper.spark.recursion import run_evaluation, run_maintenance
 from viewkeeper.sql.render import state_name
 from viewkeeper.sql.splice import spliced, tables_read
 from viewkeeper.storage.relation import DataFile, Layer, RelationState
+from viewkeeper.tracing import span
 
 
 def _silent(line: str) -> None:
@@ -76,15 +80,24 @@ class Execution(Pinned):
     recomputed: list[str] = field(default_factory=list)
     progress: Callable[[str], None] = _silent
     expected: int | None = None
+    told: list[dict[str, Any]] = field(default_factory=list)
 
     def run(self, script: Script) -> None:
         with self.engine.keeping():
             for step in script:
                 if is_needed(step, frozenset(self.empty)):
-                    self._run(step)
+                    self._timed(step)
                 else:
                     self.skipped += 1
                     self._mark_empty(step)
+
+    def _timed(self, step: Step) -> None:
+        """Runs a step, and tells the rows that it wrote and the seconds that it took."""
+        name, before, started = made_by(step), self.rows_written, time.perf_counter()
+        with span("viewkeeper.step", step=type(step).__name__, makes=name):
+            self._run(step)
+        rows = self.sizes.get(name, self.rows_written - before)
+        self.told.append({"step": name, "rows": rows, "seconds": round(time.perf_counter() - started, 4)})
 
     def _run(self, step: Step) -> None:
         match step:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -29,10 +27,6 @@ ENGINE_SETTINGS = {
     # Plans place their semi-joins themselves; through unions Spark would push, and plan, each several times.
     "spark.sql.optimizer.excludedRules": f"{_RULES}.PushDownLeftSemiAntiJoin",
 }
-
-COMPILED = "3000"
-"""Of how many pieces of a plan Spark keeps the compiled code. Its own default, 100, is less than one refresh
-of a few views needs: the next would compile them all again."""
 
 Shared = TypeVar("Shared")
 
@@ -71,26 +65,6 @@ class _EngineSettings:
 
 
 _nested = for_each_session(_EngineSettings)
-
-
-def local_session() -> SparkSession:
-    """A session on this machine, small enough to share it with other work; functions in Python run on the
-    Python that asks for it, wherever that is installed."""
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = (
-        SparkSession.builder.master("local[2]")
-        .appName("viewkeeper")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.driver.memory", "2g")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.codegen.cache.maxEntries", COMPILED)
-        .config("spark.log.level", "ERROR")
-    )
-    return builder.getOrCreate()
 
 
 @contextmanager
@@ -138,7 +112,6 @@ __all__ = [
     "SparkSession",
     "current",
     "for_each_session",
-    "local_session",
     "restore",
     "settings",
 ]

@@ -96,6 +96,13 @@ class Header:
             raise qualified(f"{text}.…")
         return text
 
+    def one_word(self) -> str:
+        """The next token as it was written."""
+        if not self.word:
+            raise self.wrong("a word")
+        self.position += 1
+        return str(self.tokens[self.position - 1].text)
+
     def text(self) -> str:
         """A string in quotes."""
         if self.position >= len(self.tokens) or self.tokens[self.position].token_type is not TokenType.STRING:

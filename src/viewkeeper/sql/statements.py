@@ -1,7 +1,7 @@
 """SQL statements of the warehouse as data: what was asked for, not yet done.
 
-CREATE TABLE | CREATE MATERIALIZED VIEW | ALTER MATERIALIZED VIEW … AS | DROP | REFRESH | EXPLAIN
-INSERT | DELETE | UPDATE | MERGE | any query
+CREATE TABLE | CREATE MATERIALIZED VIEW | ALTER MATERIALIZED VIEW … AS | SET | UNSET
+DROP | REFRESH | EXPLAIN | INSERT | DELETE | UPDATE | MERGE | any query
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.errors import InvalidSQL, Unsupported
+from viewkeeper.sql.freshness import taken
 from viewkeeper.sql.header import Header, split_statements, tokens_of
 from viewkeeper.sql.parse import parse_one
 
@@ -53,6 +54,14 @@ class CreateView:
 class AlterView:
     name: str
     query: str
+
+
+@dataclass(frozen=True)
+class SetFreshness:
+    """How fresh a view is to be from now on; no properties: as fresh as somebody asks for."""
+
+    name: str
+    properties: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -143,6 +152,7 @@ Statement: TypeAlias = (
     CreateTable
     | CreateView
     | AlterView
+    | SetFreshness
     | DropTable
     | DropView
     | RefreshViews
@@ -235,8 +245,8 @@ def _create_view(header: Header, or_replace: bool) -> CreateView:
     if_not_exists = header.take("IF", "NOT", "EXISTS")
     name = header.name()
     properties: tuple[tuple[str, str], ...] = ()
-    if header.take("TBLPROPERTIES"):
-        properties = _properties(header)
+    while found := taken(header) or (_properties(header) if header.take("TBLPROPERTIES") else ()):
+        properties += found
     header.expect("AS")
     return CreateView(name, _query(header), or_replace, if_not_exists, properties)
 
@@ -260,10 +270,21 @@ def _properties(header: Header) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def _alter(header: Header) -> AlterView:
+def _alter(header: Header) -> AlterView | SetFreshness:
     if not (header.take("MATERIALIZED", "VIEW") or header.take("VIEW")):
         raise Unsupported("Only views can be altered.", hint="ALTER MATERIALIZED VIEW v AS SELECT …")
     name = header.name()
+    if header.take("SET"):
+        properties = taken(header)
+        if not properties:
+            raise header.wrong("TARGET_LAG or SCHEDULE")
+        header.end()
+        return SetFreshness(name, properties)
+    if header.take("UNSET") or header.take("DROP"):
+        if not (header.take("TARGET_LAG") or header.take("SCHEDULE")):
+            raise header.wrong("TARGET_LAG or SCHEDULE")
+        header.end()
+        return SetFreshness(name)
     header.expect("AS")
     return AlterView(name, _query(header))
 

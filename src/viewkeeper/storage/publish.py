@@ -58,7 +58,7 @@ def rebased(draft: Draft, newest: Entry) -> Draft | None:
     same_views = {n: v.sql for n, v in newest.catalog.views.items()} == {
         n: v.sql for n, v in draft.catalog.views.items()
     }
-    if written & tables or written & moved or not same_views:
+    if written & tables or written & moved or not same_views or _redefines(draft):
         return None
     result = Draft(newest, draft.operation, report=draft.report)
     for name in written:
@@ -72,6 +72,14 @@ def rebased(draft: Draft, newest: Entry) -> Draft | None:
         elif view.propagated != draft.base.catalog.views[view.name].propagated:
             result.put_view(replace(newest.catalog.views[view.name], propagated=view.propagated))
     return result
+
+
+def _redefines(draft: Draft) -> bool:
+    """Whether a draft says something else of tables and views, and not only what they hold."""
+    before, after = draft.base.catalog, draft.catalog
+    options = {name: view.properties for name, view in before.views.items()}
+    changed = any(options.get(name) != view.properties for name, view in after.views.items())
+    return changed or before.tables != after.tables
 
 
 def _renumbered(state: RelationState, before: int, after: int) -> RelationState:

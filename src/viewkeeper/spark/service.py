@@ -1,0 +1,65 @@
+"""What a long-lived service needs of Spark: sessions beside each other, and queries that end in time."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from viewkeeper.errors import ViewkeeperError
+from viewkeeper.spark.preview import first_rows
+
+FOR_STRANGERS = {
+    "spark.sql.runSQLOnFiles": "false",
+    "spark.sql.variable.substitute": "false",
+}
+"""Of a session that runs queries from outside: a name is never a path, and a text never a setting."""
+
+
+def beside(spark: SparkSession, settings: Mapping[str, str] = FOR_STRANGERS) -> SparkSession:
+    """Another session of the same Spark: what one of them is told, the other does not see."""
+    session = spark.newSession()
+    for name, value in settings.items():
+        try:
+            session.conf.set(name, value)
+        except PySparkException:
+            continue  # a server that does not let sessions choose
+    return session
+
+
+def own_functions(spark: SparkSession) -> frozenset[str]:
+    """The functions that Spark has of itself, in lower case."""
+    return frozenset(str(row[0]).lower() for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect())
+
+
+def rows_in_time(
+    frame: DataFrame, limit: int, seconds: float
+) -> tuple[list[str], list[tuple[Any, ...]], bool]:
+    """The first rows of a query, which is ended when it takes too long."""
+    spark, tag = frame.sparkSession, f"viewkeeper-{uuid.uuid4()}"
+    ended = threading.Event()
+
+    def end() -> None:
+        ended.set()
+        spark.interruptTag(tag)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    spark.addTag(tag)
+    timer.start()
+    try:
+        return first_rows(frame, limit)
+    except (PySparkException, ViewkeeperError) as error:
+        if not ended.is_set():
+            raise
+        what = f"The query was ended: it took more than {seconds:g} s."
+        raise ViewkeeperError(
+            what, hint="Ask for less, or give the service more with --query-seconds."
+        ) from error
+    finally:
+        timer.cancel()
+        spark.removeTag(tag)
