@@ -7,10 +7,10 @@ import re
 from tests.test_reachable import SOURCE, imported, modules
 
 LAYERS = (
-    ("errors", "limits", "plain", "side_by_side", "tracing"),
+    ("errors", "limits", "side_by_side", "tracing"),
     ("algebra",),
     ("rewrite",),
-    ("catalog", "report", "delta"),
+    ("catalog", "plain", "report", "delta"),
     ("storage",),
     ("arrow", "collected", "sql"),
     ("maintenance", "publishing", "reading"),

@@ -30,8 +30,8 @@ def scheduled(text: str, **known: object) -> Watched:
 
 
 def test_a_refresh_begins_so_early_that_it_is_done_in_time():
-    assert due_at(view()) == after(57)
-    assert due(after(56), [view()]) == Due(wake=after(57))
+    assert due_at(view()) == after(56.5)
+    assert due(after(56), [view()]) == Due(wake=after(56.5))
     assert due(after(57), [view()]).together == ("v",)
 
 
@@ -45,7 +45,7 @@ def test_views_that_are_due_before_the_others_are_done_go_with_them():
     slow = view("slow", seconds=10.0)
     soon, later = view("soon", behind_since=after(-2)), view("later", behind_since=after(30))
     found = due(after(45), [slow, soon, later])
-    assert found == Due(("slow", "soon"), wake=after(87))
+    assert found == Due(("slow", "soon"), wake=after(86.5))
 
 
 def test_a_lag_that_cannot_be_met_is_told_and_the_view_rests_as_long_as_it_works():

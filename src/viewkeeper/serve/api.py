@@ -19,10 +19,10 @@ from viewkeeper.planning.planner import checked_policy
 from viewkeeper.serve.desk import Desk
 from viewkeeper.serve.events import events
 from viewkeeper.serve.guard import Access, refusal
+from viewkeeper.serve.jobs import Job
 from viewkeeper.serve.keeper import Keeper
 from viewkeeper.serve.metrics import of_warehouse
 from viewkeeper.serve.overview import lineage, overview, relation, told_history
-from viewkeeper.serve.runs import Run
 
 MOST_ROWS = 10_000
 
@@ -128,7 +128,7 @@ def query(service: Service, asked: Asked) -> Any:
 
 
 def runs(service: Service, asked: Asked) -> Any:
-    return [run.to_dict() for run in service.desk.runs]
+    return [run.to_dict() for run in service.desk.jobs]
 
 
 def one_run(service: Service, asked: Asked) -> Any:
@@ -154,8 +154,8 @@ def _view(service: Service, name: str) -> str:
     return shown(view_named(service.desk.entry.catalog, name).name)
 
 
-def _run(service: Service, asked: Asked) -> Run:
-    found = service.desk.runs.get(asked.path["id"])
+def _run(service: Service, asked: Asked) -> Job:
+    found = service.desk.jobs.get(asked.path["id"])
     if found is None:
         raise NotFound(f"There is no run {asked.path['id']}.", hint="Old ones are forgotten.")
     return found

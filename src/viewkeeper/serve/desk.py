@@ -16,8 +16,8 @@ from viewkeeper.inspect.lattices import drawn
 from viewkeeper.plain import finite
 from viewkeeper.planning.explanation import Explanation
 from viewkeeper.serve.chronicle import Chronicle
-from viewkeeper.serve.runs import Run, Runs
-from viewkeeper.spark.service import beside, own_functions, rows_in_time
+from viewkeeper.serve.jobs import Job, Jobs
+from viewkeeper.spark.service import FOR_STRANGERS, beside, own_functions, rows_in_time
 from viewkeeper.spark.session import SparkSession
 from viewkeeper.sql.selects import checked_select
 from viewkeeper.storage.commits import Entry, WarehouseLog
@@ -34,10 +34,11 @@ class Desk:
     def __init__(self, path: str, spark: SparkSession, query_seconds: float = 60.0) -> None:
         self.query_seconds = query_seconds
         self.refreshing = Warehouse(path, spark)
-        self.verifying, self.explaining, self.reading = (Warehouse(path, beside(spark)) for _ in range(3))
+        self.verifying, self.explaining = (Warehouse(path, beside(spark)) for _ in range(2))
+        self.reading = Warehouse(path, beside(spark, FOR_STRANGERS))
         self.log = WarehouseLog(Folder(path))
         self.chronicle = Chronicle(self.log)
-        self.runs = Runs()
+        self.jobs = Jobs()
         self._explained = threading.Lock()
 
     @property
@@ -48,10 +49,10 @@ class Desk:
     def functions(self) -> frozenset[str]:
         return own_functions(self.reading.spark)
 
-    def refresh(self, views: tuple[str, ...], policy: str | None, by: str) -> Run:
+    def refresh(self, views: tuple[str, ...], policy: str | None, by: str) -> Job:
         """A refresh that is done when its turn comes; no views: all that are stale."""
-        run = Run("refresh", views, by)
-        self.runs.start(run, lambda tell: self.refreshed(views, policy, tell))
+        run = Job("refresh", views, by)
+        self.jobs.start(run, lambda tell: self.refreshed(views, policy, tell))
         return run
 
     def refreshed(self, views: tuple[str, ...], policy: str | None, tell: Tell) -> Mapping[str, Any]:
@@ -61,10 +62,10 @@ class Desk:
         finally:
             self.refreshing.on_progress = None
 
-    def verify(self, view: str, by: str) -> Run:
+    def verify(self, view: str, by: str) -> Job:
         """A comparison of a view with its text."""
-        run = Run("verify", (view,), by)
-        self.runs.start(run, lambda tell: self._verified(view, tell))
+        run = Job("verify", (view,), by)
+        self.jobs.start(run, lambda tell: self._verified(view, tell))
         return run
 
     def _verified(self, view: str, tell: Tell) -> Mapping[str, Any]:
@@ -96,4 +97,4 @@ class Desk:
 
     def end(self) -> None:
         """Waits for what is running. What is not published then was never there."""
-        self.runs.end()
+        self.jobs.end()

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from viewkeeper.plain import finite, plain
-from viewkeeper.serve.runs import Run
+from viewkeeper.serve.jobs import Job
 
 PAUSE = 0.05
 """Seconds between two looks at a run."""
@@ -17,7 +17,7 @@ SIGN_OF_LIFE = 15.0
 """Seconds after which a comment is sent, so that nothing between takes the connection for dead."""
 
 
-async def events(run: Run) -> AsyncIterator[str]:
+async def events(run: Job) -> AsyncIterator[str]:
     """What a run has told so far, and what it tells until it is over."""
     told, silent = 0, 0.0
     while True:

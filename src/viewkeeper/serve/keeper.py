@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from viewkeeper.algebra.inner_names import shown
 from viewkeeper.errors import ViewkeeperError
-from viewkeeper.serve.runs import Run, Runs
+from viewkeeper.serve.jobs import Job, Jobs
 from viewkeeper.serve.schedule import Due, Watched, due
 from viewkeeper.serve.watch import Seen, followed_news, watched
 from viewkeeper.storage.commits import WarehouseLog
@@ -29,7 +29,7 @@ class Kept(Protocol):
     @property
     def log(self) -> WarehouseLog: ...
     @property
-    def runs(self) -> Runs: ...
+    def jobs(self) -> Jobs: ...
     def refreshed(
         self, views: tuple[str, ...], policy: str | None, tell: Callable[..., None]
     ) -> Mapping[str, Any]: ...
@@ -104,10 +104,10 @@ class Keeper:
         if run.failure is not None:
             self._note_failure(names, run.failure)
 
-    def _run(self, names: tuple[str, ...]) -> Run:
+    def _run(self, names: tuple[str, ...]) -> Job:
         asked = tuple(map(shown, names))
-        run = Run("refresh", asked, "schedule")
-        done = self.kept.runs.start(run, lambda tell: self.kept.refreshed(asked, None, tell)).result()
+        run = Job("refresh", asked, "schedule")
+        done = self.kept.jobs.start(run, lambda tell: self.kept.refreshed(asked, None, tell)).result()
         if done.failure is None:
             for name in names:
                 self.seen[name].took(done.seconds)

@@ -34,7 +34,7 @@ def overview(desk: Desk, keeper: Keeper | None, token: bool) -> dict[str, Any]:
         "may_change": token,
         "keeping": keeper is not None,
         "relations": found,
-        "busy": [run.to_dict() for run in desk.runs if not run.is_over],
+        "busy": [run.to_dict() for run in desk.jobs if not run.is_over],
     }
 
 

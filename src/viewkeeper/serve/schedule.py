@@ -2,7 +2,7 @@
 
 A view with a target lag L, whose oldest unseen change is from c and whose refresh takes s seconds, is due at
 
-    c + L − RESERVE · s        so that the refresh is done before the change is older than L
+    c + L − RESERVE · s − LOOK        so that the refresh is done before the change is older than L
 
 Where s is longer than L no time of day would do: that is told, and the view rests for as long as it works.
 After a failure a view rests longer each time.
@@ -18,6 +18,9 @@ from viewkeeper.catalog.freshness import Freshness
 
 RESERVE = 1.5
 """A refresh is begun so many times its usual seconds before it must be done."""
+
+LOOK = 0.5
+"""Seconds that pass before what is due is begun."""
 
 FIRST_REST, LONGEST_REST = 5.0, 3600.0
 """Seconds after the first failure, which double with each, and the most that they come to."""
@@ -102,7 +105,7 @@ def _wanted_at(view: Watched) -> datetime | None:
         return view.asks.schedule.after(view.refreshed) if view.behind_since is not None else None
     if view.asks.lag is None or view.behind_since is None:
         return None
-    time = view.behind_since + timedelta(seconds=max(view.asks.lag - RESERVE * view.seconds, 0.0))
+    time = view.behind_since + timedelta(seconds=max(view.asks.lag - RESERVE * view.seconds - LOOK, 0.0))
     return max(time, view.refreshed + timedelta(seconds=view.seconds)) if unmet(view) else time
 
 

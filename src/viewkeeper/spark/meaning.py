@@ -72,6 +72,7 @@ FOR_SPEED = tuple(
         "pyspark.",
         "redaction.",
         "repl.",
+        "runSQLOnFiles",
         "requireAllClusterKeys",
         "scripts.",
         "shuffle.",

@@ -13,7 +13,7 @@ STARTING = re.compile(
     rb"WARNING: (Using incubator modules|package \S+ not in|A terminally deprecated method|sun\.misc"
     rb"|Please consider reporting|.*has been called by|A restricted method|Use --(enable|sun)"
     rb"|Restricted methods)"
-    rb"|Using Spark's default log4j|Setting default log level|To adjust logging level|Picked up "
+    rb"|Using Spark's default log4j|Setting (default|Spark) log level|To adjust logging level|Picked up "
     rb"|\S+ \S+ WARN (NativeCodeLoader|Utils)|\d\d/\d\d/\d\d \d\d:\d\d:\d\d WARN|:: loading settings"
 )
 

@@ -13,17 +13,14 @@ from pyspark.sql import DataFrame, SparkSession
 from viewkeeper.errors import ViewkeeperError
 from viewkeeper.spark.preview import first_rows
 
-FOR_STRANGERS = {
-    "spark.sql.runSQLOnFiles": "false",
-    "spark.sql.variable.substitute": "false",
-}
-"""Of a session that runs queries from outside: a name is never a path, and a text never a setting."""
+FOR_STRANGERS = {"spark.sql.runSQLOnFiles": "false"}
+"""Of a session that runs queries from outside: a name is never a path."""
 
 
-def beside(spark: SparkSession, settings: Mapping[str, str] = FOR_STRANGERS) -> SparkSession:
+def beside(spark: SparkSession, settings: Mapping[str, str] | None = None) -> SparkSession:
     """Another session of the same Spark: what one of them is told, the other does not see."""
     session = spark.newSession()
-    for name, value in settings.items():
+    for name, value in (settings or {}).items():
         try:
             session.conf.set(name, value)
         except PySparkException:

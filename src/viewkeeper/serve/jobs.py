@@ -16,7 +16,7 @@ from viewkeeper.plain import told
 from viewkeeper.workspace import ProgressEvent
 
 REMEMBERED = 200
-"""Runs that can still be asked for, the newest."""
+"""Jobs that can still be asked for, the newest."""
 
 Work = Callable[[Callable[[ProgressEvent], None]], Mapping[str, Any]]
 """What is done: it tells of its progress, and gives its result."""
@@ -25,7 +25,7 @@ log = logging.getLogger("viewkeeper.serve")
 
 
 @dataclass
-class Run:
+class Job:
     """A refresh or a verification: what of, who asked, where it stands, and what came of it."""
 
     kind: str
@@ -52,15 +52,15 @@ class Run:
         return {"views": list(self.views), **{name: getattr(self, name) for name in plain}}
 
 
-class Runs:
+class Jobs:
     """Refreshes go one after the other, since each is a commit; verifications beside them, likewise."""
 
     def __init__(self) -> None:
         self._workers = {kind: ThreadPoolExecutor(1, f"viewkeeper-{kind}") for kind in ("refresh", "verify")}
-        self._known: dict[str, Run] = {}
+        self._known: dict[str, Job] = {}
         self._lock = threading.Lock()
 
-    def start(self, run: Run, work: Work) -> Future[Run]:
+    def start(self, run: Job, work: Work) -> Future[Job]:
         """Has the work done when its turn comes; the future never fails: the run says what happened."""
         with self._lock:
             over = [one.id for one in self._known.values() if one.is_over]
@@ -69,10 +69,10 @@ class Runs:
             self._known[run.id] = run
         return self._workers[run.kind].submit(self._done, run, work)
 
-    def get(self, name: str) -> Run | None:
+    def get(self, name: str) -> Job | None:
         return self._known.get(name)
 
-    def __iter__(self) -> Iterator[Run]:
+    def __iter__(self) -> Iterator[Job]:
         """The newest first."""
         return iter(list(self._known.values())[::-1])
 
@@ -81,7 +81,7 @@ class Runs:
         for worker in self._workers.values():
             worker.shutdown(wait=True, cancel_futures=True)
 
-    def _done(self, run: Run, work: Work) -> Run:
+    def _done(self, run: Job, work: Work) -> Job:
         started, run.state = time.perf_counter(), "running"
         try:
             run.result = work(run.tell)
