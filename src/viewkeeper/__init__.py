@@ -39,11 +39,14 @@ __all__ = [
 ]
 
 
-def open(path: str, spark: SparkSession | None = None) -> Warehouse:
-    """Opens the warehouse at a path or URL; makes it, and a local Spark session, where missing."""
+def open(path: str, spark: SparkSession | None = None, *, log_queries: bool = False) -> Warehouse:
+    """Opens the warehouse at a path or URL; makes it, and a local Spark session, where missing.
+
+    `log_queries`: the shapes of queries are counted, for `Warehouse.advise`.
+    """
     from viewkeeper.warehouse import Warehouse
 
-    return Warehouse(str(path), spark)
+    return Warehouse(str(path), spark, log_queries)
 
 
 def register(spark: SparkSession) -> None:

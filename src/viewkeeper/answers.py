@@ -94,7 +94,7 @@ def _answer(
     work: Workspace, sql: str, entry: Entry, stale: bool
 ) -> tuple[_Found | Reason, tuple[tuple[str, Reason], ...]]:
     """The cheapest view that derives a query, and the views that cannot be asked."""
-    query = _as_cube(work, sql, entry)
+    query = as_cube(work, sql, entry)
     if isinstance(query, Reason):
         return query, ()
     behind = set(stale_views(work.log, Draft(entry, "")))
@@ -139,7 +139,7 @@ def _answer(
     return _Found(found, usable[found.view.name].name, plan, draft), unfit
 
 
-def _as_cube(work: Workspace, sql: str, entry: Entry) -> CubeView | Reason:
+def as_cube(work: Workspace, sql: str, entry: Entry) -> CubeView | Reason:
     """The query as a generalized cube view."""
     try:
         plan = parse_view(with_names(sql), entry.catalog).relation

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, assert_never
 
+from viewkeeper.advise.workload import QueryLog
 from viewkeeper.algebra.inner_names import inner_column
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.answers import answered
@@ -68,6 +69,8 @@ def run(
         case Query():
             entry = work.log.latest()
             frame = query(work, statement.sql, entry)
+            if work.logs_queries:
+                QueryLog(work.log.folder).note(statement.sql)
             return answered(work, statement.sql, entry, frame, stale) if use_views else frame
         case CreateTable():
             return _create_table(work, statement)

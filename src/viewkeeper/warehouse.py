@@ -9,6 +9,9 @@ from typing import Any
 
 from viewkeeper import housekeeping, statements
 from viewkeeper import published as publications
+from viewkeeper.advise.advice import Advice
+from viewkeeper.advise.advisor import advise
+from viewkeeper.advise.workload import Workload
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.answers import QueryExplanation, explain_query
 from viewkeeper.catalog.catalog import view_named
@@ -43,12 +46,14 @@ from viewkeeper.workspace import ProgressEvent, Workspace
 class Warehouse:
     """Tables, and views that are kept equal to their queries. Made by `viewkeeper.open`."""
 
-    def __init__(self, path: str, spark: SparkSession | None = None) -> None:
+    def __init__(self, path: str, spark: SparkSession | None = None, log_queries: bool = False) -> None:
         folder = Folder(path)
         self._owns_spark = spark is None
         self.spark = spark or started()
         self.path = folder.url
-        self._work = Workspace(WarehouseLog(folder), SparkEngine(self.spark, folder))
+        self._work = Workspace(
+            WarehouseLog(folder), SparkEngine(self.spark, folder), logs_queries=log_queries
+        )
         self._work.log.followers.append(lambda entry: publications.follow(self._work, entry))
 
     @property
@@ -257,6 +262,21 @@ class Warehouse:
     def lattice(self) -> Drawing:
         """Which views derive which: print it, or draw it with `to_svg` or `to_mermaid`."""
         return drawn(self._work.log.latest())
+
+    def advise(
+        self,
+        workload: Workload | None = None,
+        budget: int | None = None,
+        *,
+        most: int | None = None,
+        refreshes: float = 1.0,
+    ) -> Advice:
+        """Which summaries to add, extend, keep and drop for a workload: texts of queries, or how often each
+        is asked between so many `refreshes`; without one, the queries that were logged.
+
+        `budget`: the rows that all summaries together may store. `most`: how many may be chosen.
+        """
+        return advise(self._work, workload, budget, most, refreshes)
 
     def extend_views(self) -> int:
         """Gives summaries the hidden columns that let more views derive from them, and fills those anew."""

@@ -32,6 +32,8 @@ class Workspace:
     on_progress: Callable[[ProgressEvent], None] | None = field(default=None)
     answers: dict[Hashable, bool] = field(default_factory=dict)
     """What was found out about states of relations, which never change."""
+    logs_queries: bool = False
+    """Whether queries are counted, for advice on summaries (`advise/`)."""
 
     @property
     def settings(self) -> Settings:

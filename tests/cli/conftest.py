@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from viewkeeper.advise.advice import Advice, QueryAdvice, SummaryAdvice
 from viewkeeper.cli import app, session
 from viewkeeper.errors import ConflictError, NotFound, UnknownTable
 from viewkeeper.inspect.status import HistoryEntry
@@ -100,6 +101,26 @@ MEASURED = Measurement(
 )
 
 
+ADVICE = Advice(
+    (
+        SummaryAdvice(
+            "add",
+            "t_by_a",
+            ("a",),
+            10,
+            20,
+            980,
+            1,
+            "It answers 1 of 1 queries.",
+            "CREATE MATERIALIZED VIEW t_by_a",
+        ),
+    ),
+    (QueryAdvice("SELECT a, COUNT(*) FROM t GROUP BY a", 1, 1000, "t", 10, "t_by_a"),),
+    rows_stored_after=10,
+    upkeep_after=20,
+)
+
+
 class Drawing:
     def __str__(self) -> str:
         return "v  (a)"
@@ -165,6 +186,12 @@ class Double:
     def verify(self, view: str, *, deep: bool = False, measure: bool = False) -> Verification:
         missing = [{"a": 1, "b": None}] if view in self.wrong else []
         return Verification(view, (), tuple(missing), measured=MEASURED if measure else None)
+
+    def advise(
+        self, workload: list[str] | None, budget: int | None, *, most: int | None, refreshes: float
+    ) -> Advice:
+        self.log.append(("advise", workload, budget, most, refreshes))
+        return ADVICE
 
     def extend_views(self) -> int:
         self.log.append(("extend",))

@@ -51,7 +51,7 @@ def answer(
             why = Reason("broken-hierarchy", "a declared hierarchy does not hold in the data")
             refused.append((view.name, why))
         else:
-            found.append((_cost(edge, known), edge))
+            found.append((cost_of(edge, known), edge))
     if not found:
         return _refusal(query, refused)
     found.sort(key=lambda pair: pair[0])
@@ -61,7 +61,8 @@ def answer(
     return Answer(best.parent, best, relation, cost, (*others, *refused))
 
 
-def _cost(edge: Edge, known: Statistics) -> float:
+def cost_of(edge: Edge, known: Statistics) -> float:
+    """What answering along an edge costs, in rows read and looked up."""
     rows = known.size(edge.parent.name)
     return rows + sum(JOIN_SHARE * rows + known.size(table) for table in edge.annotation)
 

@@ -97,7 +97,7 @@ def _with(view: CubeView, joined: Iterable[Dimension], used: Iterable[str]) -> t
 
 def optimized(views: Iterable[CubeView]) -> Lattice:
     """Appendix B: joins first, top down; then aggregates and projections, bottom up."""
-    pushed = [_without_derivable(_without_unessential_joins(view)) for view in views]
+    pushed = [_without_derivable(without_unessential_joins(view)) for view in views]
     whole = lattice(pushed, as_child=_bare)
     pruned: dict[str, CubeView] = {}
     for view in reversed(whole.views):
@@ -106,7 +106,7 @@ def optimized(views: Iterable[CubeView]) -> Lattice:
     return lattice(pruned[view.name] for view in pushed)
 
 
-def _without_unessential_joins(view: CubeView) -> CubeView:
+def without_unessential_joins(view: CubeView) -> CubeView:
     """Pushing joins: a dimension that only hidden columns use is joined below, where it is needed."""
     own = _essential(view)
     kept = tuple(d for d in view.dimensions if d.path in own)
