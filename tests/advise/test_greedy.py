@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from viewkeeper.advise.greedy import Asked, Candidate, greedy
+from viewkeeper.advise.greedy import AskedQuery, Candidate, greedy
 
 ROWS = {"a": 100, "b": 50, "c": 75, "d": 20, "e": 30, "f": 40, "g": 1, "h": 10}
 ABOVE = {
@@ -20,9 +20,9 @@ ABOVE = {
 """From which views each can be computed, itself among them; all queries are asked once, and a is stored."""
 
 
-def lattice_queries(times: float = 1.0) -> list[Asked]:
+def lattice_queries(times: float = 1.0) -> list[AskedQuery]:
     return [
-        Asked(times, ROWS["a"], {name: ROWS[name] for name in above if name != "a"})
+        AskedQuery(times, ROWS["a"], {name: ROWS[name] for name in above if name != "a"})
         for above in ABOVE.values()
     ]
 
@@ -49,13 +49,13 @@ def test_a_view_that_costs_more_than_it_saves_is_not_stored() -> None:
 
 
 def test_queries_that_are_asked_often_weigh_more() -> None:
-    often = [Asked(100, 100, {"g": 1, "d": 20}), Asked(1, 100, {"b": 50})]
+    often = [AskedQuery(100, 100, {"g": 1, "d": 20}), AskedQuery(1, 100, {"b": 50})]
     assert greedy(candidates(), often, most=1)[0].name == "g"
 
 
 def test_a_view_that_later_choices_make_needless_goes_again() -> None:
     """First v saves most, then v1 and v2 answer all that it was for, and its upkeep is for nothing."""
-    queries = [Asked(1, 100, {"v": 40, "v1": 1}), Asked(1, 100, {"v": 40, "v2": 1})]
+    queries = [AskedQuery(1, 100, {"v": 40, "v1": 1}), AskedQuery(1, 100, {"v": 40, "v2": 1})]
     views = [Candidate("v", 40, 2), Candidate("v1", 1, 2), Candidate("v2", 1, 2)]
     assert [pick.name for pick in greedy(views, queries)] == ["v1", "v2"]
 
@@ -63,7 +63,7 @@ def test_a_view_that_later_choices_make_needless_goes_again() -> None:
 @pytest.mark.parametrize("exists", ["x", "y"])
 def test_of_equal_views_the_one_that_exists_stays(exists: str) -> None:
     views = [Candidate(name, 10, exists=name == exists) for name in "xy"]
-    [pick] = greedy(views, [Asked(1, 100, {"x": 10, "y": 10})])
+    [pick] = greedy(views, [AskedQuery(1, 100, {"x": 10, "y": 10})])
     assert pick.name == exists
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from viewkeeper.advise.advice import Advice
 from viewkeeper.advise.candidates import Proposal, only_with, proposals, with_measures
-from viewkeeper.advise.greedy import Asked, Candidate, Pick, greedy
+from viewkeeper.advise.greedy import AskedQuery, Candidate, Pick, greedy
 from viewkeeper.advise.groups import counted_groups, countings, upkeep, usual_changes
 from viewkeeper.advise.known import Known, fixed, known_of
 from viewkeeper.advise.told import told
@@ -100,7 +100,7 @@ def _picks(
     queries = [
         replace(asked, alone=min([asked.alone, *(there.costs.values())]))
         for asked, there in zip(known.asked([one.cube for one in open_]), known.asked(stays), strict=True)
-        if isinstance(asked, Asked) and isinstance(there, Asked)
+        if isinstance(asked, AskedQuery) and isinstance(there, AskedQuery)
     ]
     return greedy([_candidate(known, one, refreshes) for one in open_], queries, space, most)
 

@@ -26,7 +26,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedQuery:
     """A query: how often it is asked, and what it reads of the tables, and of each view that derives it."""
 
     times: float
@@ -52,7 +52,7 @@ class Pick:
 
 def greedy(
     candidates: Sequence[Candidate],
-    queries: Sequence[Asked],
+    queries: Sequence[AskedQuery],
     budget: float | None = None,
     most: int | None = None,
 ) -> tuple[Pick, ...]:
@@ -74,7 +74,7 @@ def greedy(
     return _without_idle(picks, {one.name: one for one in candidates}, queries)
 
 
-def benefit(view: Candidate, queries: Iterable[Asked], chosen: Sequence[str]) -> float:
+def benefit(view: Candidate, queries: Iterable[AskedQuery], chosen: Sequence[str]) -> float:
     """B(v, S)."""
     saved = (q.times * (q.cost(chosen) - q.cost((*chosen, view.name))) for q in queries)
     return sum(saved) - view.upkeep
@@ -85,7 +85,7 @@ def _weight(view: Candidate, worth: float, budget: float | None) -> float:
 
 
 def _without_idle(
-    picks: list[Pick], known: Mapping[str, Candidate], queries: Sequence[Asked]
+    picks: list[Pick], known: Mapping[str, Candidate], queries: Sequence[AskedQuery]
 ) -> tuple[Pick, ...]:
     """The picks without those that later ones have made needless, the least useful first."""
     while picks:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from viewkeeper.advise.candidates import forms
-from viewkeeper.advise.greedy import Asked
+from viewkeeper.advise.greedy import AskedQuery
 from viewkeeper.advise.workload import LoggedQuery
 from viewkeeper.algebra.inner_names import shown
 from viewkeeper.answers import as_cube
@@ -82,12 +82,12 @@ class Known:
             if edge is not None
         }
 
-    def asked(self, views: Collection[CubeView]) -> list[Asked | None]:
+    def asked(self, views: Collection[CubeView]) -> list[AskedQuery | None]:
         """Each query with what it reads of these views; none for one that summaries cannot answer."""
         return [
             None
             if isinstance(one.cube, Reason)
-            else Asked(one.asked.times, self.alone(one.cube), self.reads(one.cube, views))
+            else AskedQuery(one.asked.times, self.alone(one.cube), self.reads(one.cube, views))
             for one in self.queries
         ]
 

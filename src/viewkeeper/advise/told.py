@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from viewkeeper.advise.advice import Advice, QueryAdvice, SummaryAdvice
 from viewkeeper.advise.candidates import key_name
-from viewkeeper.advise.greedy import Asked
+from viewkeeper.advise.greedy import AskedQuery
 from viewkeeper.advise.known import Known, WorkloadQuery
 from viewkeeper.algebra.build import fresh
 from viewkeeper.algebra.inner_names import shown
@@ -50,7 +50,7 @@ def _names(known: Known, after: Mapping[str, CubeView]) -> dict[str, str]:
     return found
 
 
-def _useful(name: str, asked: Sequence[Asked | None]) -> tuple[int, float]:
+def _useful(name: str, asked: Sequence[AskedQuery | None]) -> tuple[int, float]:
     """How many queries a summary answers, and what they read less than without it."""
     known = [query for query in asked if query is not None]
     saved = [q.times * (q.cost(set(q.costs) - {name}) - q.cost(q.costs)) for q in known]
@@ -92,7 +92,11 @@ def _dropped(known: Known, cube: CubeView) -> SummaryAdvice:
 
 
 def _query_advice(
-    known: Known, query: WorkloadQuery, names: Mapping[str, str], before: Asked | None, after: Asked | None
+    known: Known,
+    query: WorkloadQuery,
+    names: Mapping[str, str],
+    before: AskedQuery | None,
+    after: AskedQuery | None,
 ) -> QueryAdvice:
     sql, times = query.asked.sql, query.asked.times
     if before is None or after is None:
