@@ -45,7 +45,7 @@ def _view_of(entry: Entry, relation: str) -> ViewDefinition | None:
 
 def _relations(entry: Entry, names: tuple[str, ...]) -> list[str]:
     found = []
-    for name in names or map(shown, (*entry.catalog.tables, *entry.catalog.views)):
+    for name in names or map(shown, (*entry.catalog.own_tables, *entry.catalog.views)):
         known = entry.catalog.spelled(name)
         if known is None:
             raise NotFound(f"There is no table or view named {name}.", table=name)
@@ -89,7 +89,7 @@ def _files(work: Workspace, entry: Entry, oldest: Callable[[str], int]) -> set[s
     """What a version is read from, and what changed since the oldest that is retained for a relation."""
     found = set()
     for name, state in entry.relations.items():
-        if state.followed is not None:
+        if not state.is_stored:
             continue
         main = main_files(work.log.folder.delta_address(state.folder), state.main_version)
         layers = [

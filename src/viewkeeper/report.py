@@ -73,6 +73,7 @@ class Report(Sequence[ViewReport]):
     """A whole refresh; a sequence of its views' reports, in the order of the work.
 
     What `checked` took is in none of the other figures. `followed`: the followed tables that had changed.
+    `as_of`: the instant that views which read the clock are the answer for.
     """
 
     views: tuple[ViewReport, ...]
@@ -82,6 +83,7 @@ class Report(Sequence[ViewReport]):
     refresh_seconds: float = 0.0
     checked: tuple[Checked, ...] = ()
     followed: tuple[FollowedReport, ...] = ()
+    as_of: str | None = None
 
     @property
     def seconds(self) -> float:
@@ -114,4 +116,5 @@ class Report(Sequence[ViewReport]):
             "views": [entry.to_dict() for entry in self.views],
             "checked": [asdict(one) for one in self.checked],
             "followed": [asdict(one) for one in self.followed],
+            "as_of": self.as_of,
         }

@@ -69,6 +69,8 @@ def written_anew(new: RelationState, why: str = "") -> TableChange:
 
 
 def _change(draft: Draft, old: RelationState | None, new: RelationState) -> TableChange | None:
+    if old is not None and new.clock is not None:
+        return None if old.clock == new.clock else TableChange(2, only_inserts=False, deleted=1.0)
     if old is None or old.folder != new.folder or new.complete_since > old.newest:
         return written_anew(new, new.followed.how if new.followed else "")
     layers = draft.between(old, new)

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from sqlglot import parse_one
 
+from viewkeeper.algebra.clock import Clock, is_clock
 from viewkeeper.algebra.prune import over_used_columns
 from viewkeeper.algebra.relations import Relation
 from viewkeeper.algebra.schema import TableSchema
@@ -28,7 +29,7 @@ from viewkeeper.maintenance.strategy import Stratum, View
 from viewkeeper.maintenance.typed_calls import with_types
 from viewkeeper.report import Reason
 from viewkeeper.sql import known_relations as front_end
-from viewkeeper.sql.parse import ViewQuery, parse_query, parse_view
+from viewkeeper.sql.parse import ViewQuery, clocks_read, parse_query, parse_view
 from viewkeeper.sql.recursion import mutual_by_union_all, recurses_by_union
 from viewkeeper.sql.settings import unread
 from viewkeeper.sql.splice import tables_read
@@ -44,6 +45,9 @@ CACHES = "viewkeeper.caches"
 
 CHECK = "viewkeeper.check"
 """The property of a view: which share of it is compared with its text before a refresh is committed."""
+
+ZONE_SETTING = "spark.sql.session.timeZone"
+"""The setting of a session that says which date it is."""
 
 ASKABLE = ("auto", ID_DIFFS, TUPLE_DIFFS)
 
@@ -202,6 +206,8 @@ def _by_ids(
         return None
     if relation is None:
         return Reason("untranslatable", "The query cannot be written as a plan.")
+    if any(map(is_clock, base_tables(relation))):
+        return Reason("clock", "It reads the clock, whose one row has no ID.")
     narrow = over_used_columns(relation)
     read = (bound.source for scan in scans(narrow) for bound in scan.bound)
     maps = [column.name for column in (*read, *definition.columns) if "map<" in column.type]
@@ -222,7 +228,7 @@ def _query(definition: ViewDefinition, catalog: front_end.KnownRelations) -> Vie
     if definition.language != DATALOG:
         names = tuple(column.name for column in definition.columns)
         other_meaning = unread(dict(definition.settings or ()), definition.sql)
-        parsed = parse_view(definition.sql, catalog, names, other_meaning)
+        parsed = parse_view(definition.sql, catalog, names, other_meaning, zone_of(definition))
         if definition.unplanned:
             return replace(parsed, relation=None, untranslatable=definition.unplanned)
         return parsed
@@ -239,7 +245,19 @@ def tables_of(definition: ViewDefinition, catalog: Catalog) -> tuple[str, ...]:
     """The tables and views that a definition reads, as they were declared."""
     if definition.language == DATALOG:
         return base_tables(_derived(definition, catalog))
-    return tuple(catalog.schema(table).name for table in tables_read(definition.sql))
+    named = tuple(catalog.schema(table).name for table in tables_read(definition.sql))
+    return (*named, *(clock.relation for clock in clocks_of(definition)))
+
+
+def zone_of(definition: ViewDefinition) -> str | None:
+    """The time zone in which a view reads the clock."""
+    return dict(definition.settings or ()).get(ZONE_SETTING)
+
+
+def clocks_of(definition: ViewDefinition) -> tuple[Clock, ...]:
+    """The clocks that the text of a view reads."""
+    zone = zone_of(definition)
+    return () if definition.language == DATALOG or zone is None else clocks_read(definition.sql, zone)
 
 
 def is_beyond_spark(definition: ViewDefinition, catalog: Catalog) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import date, datetime
 from types import TracebackType
 from typing import Any
 
@@ -36,6 +37,7 @@ from viewkeeper.spark.engine import SparkEngine
 from viewkeeper.spark.feed import change_feed
 from viewkeeper.spark.session import DataFrame, SparkSession
 from viewkeeper.spark.start import started
+from viewkeeper.storage.clocks import instant_of
 from viewkeeper.storage.commits import WarehouseLog, states_between
 from viewkeeper.storage.objects import Folder
 from viewkeeper.transactions import commit_changes
@@ -178,19 +180,24 @@ class Warehouse:
         use_lattice: bool = True,
         check: float | None = None,
         at: Mapping[str, int] | None = None,
+        as_of: datetime | date | str | None = None,
     ) -> Report:
         """Brings the named views, or every stale one, up to date in one commit.
 
         `use_lattice=False`: each view from the base tables, none from another. `check`: which share of each
         changed view is compared with Spark's answer to its text before the commit, from 0 to 1. Followed
-        tables are brought to their newest versions first, or to those that `at` names.
+        tables are brought to their newest versions first, or to those that `at` names. Views that read the
+        clock see one instant: `as_of`, or now.
         """
         catalog = self._work.log.latest().catalog
         checked_policy(policy or "auto")
         names = tuple(view_named(catalog, view).name for view in views)
         share = None if check is None else checked_share(check)
         known = tuple((catalog.spelled(table) or table, version) for table, version in (at or {}).items())
-        return refresh(self._work, Request(names or None, policy, use_lattice, share, at=known))
+        instant = None if as_of is None else instant_of(as_of, self._work.engine.zone)
+        return refresh(
+            self._work, Request(names or None, policy, use_lattice, share, at=known, as_of=instant)
+        )
 
     def propagate(self, *views: str, use_lattice: bool = True) -> Report:
         """Computes the summary-deltas of the named views, or of every stale one, for the next refresh.

@@ -157,7 +157,9 @@ class Double:
             return Rows(["n", "t"], [(number, f"[row {number}]") for number in range(5)])
         return Done("Created table t.", 7)
 
-    def refresh(self, *names: str, policy: str | None = None, check: float | None = None) -> Report:
+    def refresh(
+        self, *names: str, policy: str | None = None, check: float | None = None, as_of: str | None = None
+    ) -> Report:
         self.log.append(("refresh", names, policy))
         return Report(Entry(name) for name in names or self.views)
 

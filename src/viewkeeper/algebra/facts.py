@@ -12,6 +12,7 @@ from typing import assert_never
 
 from sqlglot import exp
 
+from viewkeeper.algebra.clock import is_clock
 from viewkeeper.algebra.expressions import Named, Scalar, conjuncts
 from viewkeeper.algebra.relations import (
     Affected,
@@ -31,6 +32,7 @@ from viewkeeper.algebra.relations import (
     Reference,
     Relation,
     Scan,
+    State,
     TopK,
     UnionAll,
     Values,
@@ -140,6 +142,8 @@ def _keys(rel: Relation, facts: _Facts) -> frozenset[Names]:
 
 def _scan_keys(scan: Scan, facts: _Facts) -> frozenset[Names]:
     schema = facts.schemas.get(scan.table)
+    if is_clock(scan.table) and scan.at is not State.DELTA:
+        return frozenset([frozenset()])
     if schema is None or not schema.key:
         return frozenset()
     bound = {b.source.name.lower(): b.name for b in scan.bound}

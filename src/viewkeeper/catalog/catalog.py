@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any
 
+from viewkeeper.algebra.clock import is_clock
 from viewkeeper.algebra.inner_names import shown
 from viewkeeper.algebra.schema import Column, ForeignKey, TableSchema, is_hidden
 from viewkeeper.errors import NotFound, UnknownTable
@@ -118,9 +119,14 @@ class Catalog:
     tables: Mapping[str, TableSchema] = field(default_factory=dict)
     views: Mapping[str, ViewDefinition] = field(default_factory=dict)
 
+    @property
+    def own_tables(self) -> tuple[str, ...]:
+        """The tables without the clocks, which users do not name."""
+        return tuple(name for name in self.tables if not is_clock(name))
+
     def spelled(self, name: str) -> str | None:
         """What the table or view of the user's name is called inside, or None."""
-        for known in (*self.tables, *self.views):
+        for known in (*self.own_tables, *self.views):
             if shown(known).lower() == name.lower():
                 return known
         return None
@@ -137,7 +143,7 @@ class Catalog:
         return self.tables[name] if name in self.tables else _visible(self.views[name].schema)
 
     def _hint(self, name: str) -> str:
-        names = sorted(map(shown, (*self.tables, *self.views)))
+        names = sorted(map(shown, (*self.own_tables, *self.views)))
         close = get_close_matches(name, names, n=1, cutoff=0.6)
         if close:
             return f"Did you mean {close[0]}?"

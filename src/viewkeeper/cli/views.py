@@ -34,6 +34,10 @@ Check = Annotated[
     float | None,
     typer.Option(help="Compare this share of each changed view with its text before the commit: 0.01, 1."),
 ]
+AsOf = Annotated[
+    str | None,
+    typer.Option(help="What time it is for views that read the clock: 2026-03-01, 2026-03-01T12:00+01:00."),
+]
 Full = Annotated[bool, typer.Option("--full", help="Recompute: the same as --policy full.")]
 
 
@@ -42,6 +46,7 @@ def refresh(
     policy: PolicyOption = None,
     full: Full = False,
     check: Check = None,
+    as_of: AsOf = None,
     warehouse: WarehousePath = DEFAULT_WAREHOUSE,
     json: Json = False,
 ) -> None:
@@ -52,7 +57,8 @@ def refresh(
         )
     chosen = Policy.full if full else policy
     with opened(warehouse, json) as wh:
-        report = wh.refresh(*(views or ()), policy=chosen.value if chosen else None, check=check)
+        asked = chosen.value if chosen else None
+        report = wh.refresh(*(views or ()), policy=asked, check=check, as_of=as_of)
         if json:
             print_json(report.to_dict())
         else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from viewkeeper.algebra.node import MalformedPlan
 from viewkeeper.algebra.prune import over_used_columns, pruned
@@ -29,10 +30,11 @@ from viewkeeper.spark.analysis import (
 )
 from viewkeeper.spark.calls import other_calls
 from viewkeeper.spark.stored_relations import new_relation
+from viewkeeper.storage.clocks import set_clocks
 from viewkeeper.storage.column_types import check_types
 from viewkeeper.storage.draft import Draft, propagated_name
 from viewkeeper.storage.relation import RelationState
-from viewkeeper.views import as_written, compiled, is_beyond_spark, over_base_tables
+from viewkeeper.views import as_written, clocks_of, compiled, is_beyond_spark, over_base_tables
 from viewkeeper.workspace import Workspace
 
 
@@ -125,6 +127,8 @@ def define(work: Workspace, draft: Draft, definition: ViewDefinition, unplanned:
     """Checks the query, asks Spark for its types, and makes the relations that it needs. `unplanned` says why
     its text is to be run as it is."""
     hidden, definition = definition.hidden, as_written(replace(definition, unplanned=""), draft.catalog)
+    made = [clock for clock in clocks_of(definition) if clock.relation not in draft.relations]
+    set_clocks(draft, made, datetime.now(UTC))
     with work.under(definition):
         analysed = _analysed(work, draft, definition)
         definition = replace(over_base_tables(analysed, draft.catalog), hidden=hidden)

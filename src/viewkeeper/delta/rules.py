@@ -39,6 +39,7 @@ from viewkeeper.algebra.relations import (
 )
 from viewkeeper.algebra.walk import base_tables, children
 from viewkeeper.delta.aggregate import delta_aggregate
+from viewkeeper.delta.clock import delta_of_timed
 from viewkeeper.delta.difference import delta_set_operation
 from viewkeeper.delta.distinct import delta_distinct
 from viewkeeper.delta.fixpoint import refuse_fixpoint
@@ -69,6 +70,8 @@ def delta(rel: Relation, changed: frozenset[str], fresh: tuple[FreshKeys, ...] =
             return delta(better, changed, fresh)
         case _ if (whole := delta_of_whole_keys(rel, changed, fresh)) is not None:
             return whole
+        case Project() if timed := delta_of_timed(rel, changed, lambda part: delta(part, changed, fresh)):
+            return timed
         case Join(kind=JoinKind.INNER):
             block = join_block(rel)
             return delta_inner_join(block, _inputs(block.inputs, changed, fresh))

@@ -7,12 +7,15 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from viewkeeper.algebra.clock import Clock
 from viewkeeper.algebra.inner_names import shown
 from viewkeeper.catalog.catalog import ViewDefinition, view_named
 from viewkeeper.catalog.freshness import target_of
 from viewkeeper.errors import NotFound, ViewkeeperError
 from viewkeeper.inspect.left_open import one_of_several
 from viewkeeper.seen import changes_of, stale_views, unseen_commits
+from viewkeeper.storage.clocks import next_change
+from viewkeeper.storage.clocks import shown as shown_by
 from viewkeeper.storage.commits import Entry, WarehouseLog
 from viewkeeper.storage.draft import Draft
 from viewkeeper.storage.failures import failures, last_failures
@@ -48,7 +51,8 @@ class Status:
     `note` says what the text of a view leaves open, and what a followed table follows. `versions_behind`: so
     many versions of a followed table are not recorded yet. `target` is how fresh a view asks to be, and
     `seconds_behind` how old the oldest change is that it does not show; None where that is not known.
-    `failing` is why it could not be refreshed when it was last tried.
+    `failing` is why it could not be refreshed when it was last tried. `stale_from`: when a view that reads
+    the clock becomes stale by that alone, or became so.
     """
 
     name: str
@@ -65,6 +69,7 @@ class Status:
     target: str = ""
     seconds_behind: float | None = 0.0
     failing: str = ""
+    stale_from: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -90,12 +95,27 @@ def status(log: WarehouseLog, now: datetime | None = None) -> list[Status]:
     entry, now = log.latest(), now or datetime.now(UTC)
     failing = pending_failures(log, entry)
     order = entry.catalog.in_order()
-    tables = {name: _table_status(entry, name) for name in entry.catalog.tables}
+    tables = {name: _table_status(entry, name) for name in entry.catalog.own_tables}
     behind = {name for name, table in tables.items() if table.versions_behind}
+    changes = {shown(view.name): _clock_changes(entry, view, now) for view in order}
     stale = set(stale_views(log, Draft(entry, "")))
     stale |= {view.name for view in order if entry.catalog.base_tables(view) & behind}
     views = (_view_status(log, entry, view, view.name in stale, now) for view in order)
-    return [*tables.values(), *(replace(one, failing=failing.get(one.name, "")) for one in views)]
+    timed = (_with_change(one, changes[one.name], now) for one in views)
+    return [*tables.values(), *(replace(one, failing=failing.get(one.name, "")) for one in timed)]
+
+
+def _clock_changes(entry: Entry, view: ViewDefinition, now: datetime) -> datetime | None:
+    """When a clock below a view shows something else than it did; None where there is none."""
+    found = (Clock.of(entry.catalog.tables[name]) for name in entry.catalog.base_tables(view))
+    clocks = [clock for clock in found if clock is not None]
+    return min((next_change(c, shown_by(entry.relations[c.relation]), now) for c in clocks), default=None)
+
+
+def _with_change(found: Status, at: datetime | None, now: datetime) -> Status:
+    if at is None:
+        return found
+    return replace(found, stale=found.stale or at <= now, stale_from=at.isoformat(timespec="seconds"))
 
 
 def _table_status(entry: Entry, name: str) -> Status:

@@ -20,7 +20,7 @@ from viewkeeper.spark.compare import compare
 from viewkeeper.spark.files import RESULTS
 from viewkeeper.spark.frames import columns_of
 from viewkeeper.spark.session import DataFrame
-from viewkeeper.spark.user_text import answer, is_rewritten
+from viewkeeper.spark.user_text import answer, dated, is_rewritten
 from viewkeeper.sql.choices import Choices
 from viewkeeper.storage.commits import Entry
 from viewkeeper.storage.draft import Draft
@@ -75,8 +75,9 @@ class Verification:
 def verify(work: Workspace, definition: ViewDefinition, deep: bool = False) -> Verification:
     """Evaluates the text of a view at the state that it shows, and compares, rows as bags, both ways."""
     entry = work.log.latest()
-    view = as_written(definition, entry.catalog)
-    states = {**entry.relations, **inputs_seen(work.log, view)}
+    written = as_written(definition, entry.catalog)
+    states = {**entry.relations, **inputs_seen(work.log, written)}
+    view = dated(written, states)
     work.progress("verify", shown(view.name), 0, 1)
     with work.under(view), work.engine.keeping():
         at = entry if view.position is None else work.log.entry(view.position)
@@ -87,7 +88,7 @@ def verify(work: Workspace, definition: ViewDefinition, deep: bool = False) -> V
             return rows_read(work, view, states)
 
         found = judged(work, view, work.reader.visible(entry.relations[view.name]), inputs, exact=not deep)
-        found = replace(found, columns=(*found.columns, *_said_not_null(work, entry, view)))
+        found = replace(found, columns=(*found.columns, *_said_not_null(work, entry, written)))
     work.progress("verify", shown(view.name), 1, 1)
     return found
 
@@ -122,7 +123,7 @@ def _by_texts(
         if below is None:
             found[in_text(name)] = _rows(work, tables[name])
         else:
-            below = as_written(below, catalog)
+            below = dated(as_written(below, catalog), tables)
             with work.under(below):
                 found[in_text(name)] = answer(work.engine, below, _by_texts(work, below, catalog, tables))
     return found

@@ -23,6 +23,7 @@ from viewkeeper.refresh.task import Task
 from viewkeeper.report import Checked
 from viewkeeper.spark.sample import bucket, can_be_hashed
 from viewkeeper.spark.session import DataFrame
+from viewkeeper.spark.user_text import dated
 from viewkeeper.sql.output_keys import key_places
 from viewkeeper.storage.draft import Draft
 from viewkeeper.views import CHECK, as_written, checked_share
@@ -64,9 +65,10 @@ class _Sample:
 
 def _checked(state: RefreshState, task: Task) -> Checked | None:
     work, draft, started = state.work, state.draft, time.perf_counter()
-    share, view = _share(task.definition, state.request.check), as_written(task.definition, draft.catalog)
+    share = _share(task.definition, state.request.check)
     if not share:
         return None
+    view = dated(as_written(task.definition, draft.catalog), draft.relations)
     stored = work.reader.visible(draft.relations[view.name])
     sample = _sample(view, stored, max(1, round(1 / share)), draft.version)
     if sample is None:

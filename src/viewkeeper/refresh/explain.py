@@ -24,6 +24,7 @@ from viewkeeper.refresh.stale import stale
 from viewkeeper.refresh.state import RefreshState, Request, Stage, through
 from viewkeeper.refresh.take_over import take_over
 from viewkeeper.refresh.task import Task
+from viewkeeper.refresh.tick import tick
 from viewkeeper.refresh.together import by_settings, families
 from viewkeeper.storage.draft import Draft
 from viewkeeper.views import as_written, compiled, over_base_tables
@@ -32,7 +33,7 @@ from viewkeeper.workspace import Workspace
 LENIENT = Request(is_lenient=True)
 """To explain a view that `strict` cannot maintain is not to refresh it."""
 
-BEGUN: tuple[Stage, ...] = (follow, stale, take_over, net, batches)
+BEGUN: tuple[Stage, ...] = (follow, tick, stale, take_over, net, batches)
 STAGES = (*BEGUN, lattice, *PLANNED)
 """Without asking which changes matter: that takes an action."""
 

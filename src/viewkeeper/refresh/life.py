@@ -34,6 +34,7 @@ from viewkeeper.refresh.state import RefreshState, Request, Stage, through
 from viewkeeper.refresh.strict import strict
 from viewkeeper.refresh.take_over import set_aside, take_over
 from viewkeeper.refresh.task import Task
+from viewkeeper.refresh.tick import has_ticked, tick
 from viewkeeper.refresh.together import by_settings, families, side_by_side
 from viewkeeper.report import Report, in_users_names
 from viewkeeper.seen import stale_views
@@ -45,6 +46,7 @@ from viewkeeper.workspace import Workspace
 
 FIRST: tuple[Stage, ...] = (
     follow,  # tables that others own are brought to their newest versions
+    tick,  # clocks show one instant, whichever views read them
 )
 """Of a refresh that was asked for: views that are made or refreshed with a transaction see what is
 recorded."""
@@ -93,7 +95,7 @@ def refresh(work: Workspace, request: Request) -> Report:
 
     def has_news(state: RefreshState) -> bool:
         base = Draft(state.draft.base, "refresh")
-        return bool(state.changed or state.draft.followed or stale_views(work.log, base))
+        return _has_told(state) or bool(stale_views(work.log, base))
 
     return _published("refresh", work, request, FIRST, begin, DONE, has_news)
 
@@ -107,15 +109,17 @@ def propagate(work: Workspace, request: Request) -> Report:
         asked = names if request.names is None else tuple(n for n in names if n in request.names)
         return RefreshState(work, draft, replace(request, names=asked, policy="incremental"))
 
-    def has_news(state: RefreshState) -> bool:
-        return bool(state.changed or state.draft.followed)
+    return _published("propagate", work, request, (follow_rows, tick), begin, (set_aside,), _has_told)
 
-    return _published("propagate", work, request, (follow_rows,), begin, (set_aside,), has_news)
+
+def _has_told(state: RefreshState) -> bool:
+    """Whether views have changed, or what was read from outside."""
+    return bool(state.changed or state.draft.followed or has_ticked(state.draft))
 
 
 def refresh_views(work: Workspace, draft: Draft, names: Iterable[str]) -> None:
     """Brings the views, and the views that they read, to the draft's state of the base tables."""
-    through((computed, *DONE), RefreshState(work, draft, Request(tuple(names))))
+    through((tick, computed, *DONE), RefreshState(work, draft, Request(tuple(names))))
 
 
 def _published(
@@ -149,7 +153,8 @@ def _published(
     made_visible = time.perf_counter() - ready - sum(one.seconds for one in checked)
     reports, actions = tuple(map(in_users_names, done.reports)), work.engine.actions - before
     followed = tuple(replace(one, table=shown(one.table)) for one in done.draft.followed.values())
-    return Report(reports, entry.version, actions, ready - started, made_visible, checked, followed)
+    as_of = done.draft.report.get("as_of")
+    return Report(reports, entry.version, actions, ready - started, made_visible, checked, followed, as_of)
 
 
 def computed(state: RefreshState) -> RefreshState:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from viewkeeper.catalog.catalog import ViewDefinition
 from viewkeeper.refresh.derivations import Derivations
@@ -22,7 +23,7 @@ class Request:
 
     `names` are those of views; None: the stale ones. `check` is the share of each view that is compared with
     its text. `is_lenient`: a strict view that no strategy can maintain is no error. `at` says which versions
-    of followed tables are wanted, where not the newest.
+    of followed tables are wanted, where not the newest, and `as_of` what time it is, where not now.
     """
 
     names: tuple[str, ...] | None = None
@@ -31,6 +32,7 @@ class Request:
     check: float | None = None
     is_lenient: bool = False
     at: tuple[tuple[str, int], ...] = ()
+    as_of: datetime | None = None
 
     def policy_of(self, view: ViewDefinition) -> str:
         policy = self.policy or view.policy

@@ -23,6 +23,7 @@ from viewkeeper.spark.calls import is_clock_read
 from viewkeeper.spark.declared import as_declared
 from viewkeeper.spark.engine import SparkEngine
 from viewkeeper.spark.frames import columns_of, slot
+from viewkeeper.sql.parse import INSTEAD
 from viewkeeper.sql.render import state_name
 from viewkeeper.sql.splice import spliced, tables_read
 from viewkeeper.storage.column_types import is_held
@@ -41,7 +42,7 @@ def analysed_columns(engine: SparkEngine, draft: Draft, sql: str) -> tuple[Colum
         raise NotDeterministic(
             "The query reads the clock.",
             "Spark takes 'now', 'today', 'yesterday' or 'tomorrow' in it for a date or a timestamp.",
-            "Store the value in a column of a table, or cast it to STRING where it is a text.",
+            f"{INSTEAD} Cast it to STRING where it is a text.",
         )
     found = columns_of(engine.text(text, frames))
     return tuple(replace(_held(c), name=inner_column(c.name)) for c in found)

@@ -28,12 +28,18 @@ from viewkeeper.spark.failures import translated
 from viewkeeper.spark.files import Files
 from viewkeeper.spark.frames import Answer, slot, text_of, types_of
 from viewkeeper.sql.render import state_name
+from viewkeeper.views import ZONE_SETTING
 
 UNKNOWN = Input()
 
 
 class SparkEngine(Files, port.Engine[DataFrame]):
     """One Spark session at work for one warehouse."""
+
+    @property
+    def zone(self) -> str:
+        """The time zone of the session, in which the clock is read."""
+        return str(self.spark.conf.get(ZONE_SETTING))
 
     def plan(self, rel: Relation, frames: Mapping[str, Answer], is_part: bool = False) -> DataFrame:
         """A plan with explicit counts; `frames` holds its leaves by the names that SQL gives them."""

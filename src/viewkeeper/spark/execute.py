@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
 
@@ -12,9 +12,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from viewkeeper.algebra.build import is_empty
+from viewkeeper.algebra.clock import is_clock
 from viewkeeper.algebra.inner_names import inner_column
 from viewkeeper.algebra.merge.spec import IdDiff
-from viewkeeper.algebra.relations import Form, Reference, Relation, Scan, State
+from viewkeeper.algebra.relations import Form, Reference, Relation, Scan, State, Values
 from viewkeeper.algebra.schema import Column
 from viewkeeper.algebra.walk import rewrite, scans
 from viewkeeper.engine.port import Place
@@ -37,8 +38,11 @@ from viewkeeper.maintenance.steps import (
 from viewkeeper.planning.physical import Input, Physical
 from viewkeeper.planning.physical.plan import Leaf
 from viewkeeper.planning.rules_told import made_by
+from viewkeeper.rewrite.at_instant import at_instant
+from viewkeeper.rewrite.bounds import bounds
 from viewkeeper.spark.anew import write_anew
 from viewkeeper.spark.arrow import has_plain_types
+from viewkeeper.spark.constants import Constants
 from viewkeeper.spark.files import RESULTS
 from viewkeeper.spark.frames import Answer, columns_of, counted, slot
 from viewkeeper.spark.id_diffs import run_diffs
@@ -47,8 +51,12 @@ from viewkeeper.spark.layer_frames import cast_to, layer_columns, place
 from viewkeeper.spark.pinned import Pinned
 from viewkeeper.spark.read import Read, Reader, Source, for_users
 from viewkeeper.spark.recursion import run_evaluation, run_maintenance
+from viewkeeper.spark.user_text import dated_text
+from viewkeeper.sql.parse import clocks_read
 from viewkeeper.sql.render import state_name
 from viewkeeper.sql.splice import spliced, tables_read
+from viewkeeper.storage import clocks
+from viewkeeper.storage.footers import OneOf
 from viewkeeper.storage.relation import DataFile, Layer, RelationState
 from viewkeeper.tracing import span
 
@@ -126,14 +134,31 @@ class Execution(Pinned):
 
     def answer(self, plan: Relation, is_part: bool = False) -> Answer:
         """The rows of a plan with explicit counts, wherever it is run."""
-        if part_of(plan) is None:
-            plan = rewrite(plan, self._own_part) if self.held else plan
-        return self.inputs(opened(plan, self.source)).answer(plan, is_part)
+        timed = at_instant(plan, self._shown)
+        if part_of(timed) is None:
+            timed = rewrite(timed, self._own_part) if self.held else timed
+        return self.inputs(self._opened(timed, timed is not plan)).answer(timed, is_part)
 
     def physical(self, plan: Relation) -> Physical:
         """How a plan would be run now; nothing is. What it reads and is not there yet is not known."""
+        plan = at_instant(plan, self._shown)
         known = (scan for scan in scans(plan) if scan.table in self.draft.relations)
         return self.inputs({state_name(scan): self.source(scan) for scan in known}).physical(plan)
+
+    def _shown(self, scan: Scan) -> Values:
+        """What a clock shows, or how that has changed, as rows of a plan."""
+        state = self._state(scan)
+        if scan.at is not State.DELTA:
+            return replace(clocks.row(state), columns=scan.columns)
+        return replace(clocks.change(self.old.get(scan.table, state), state), columns=scan.columns)
+
+    def _opened(self, plan: Relation, is_timed: bool) -> dict[str, Source]:
+        """What a plan reads; of one that depends on the clock, the files in which its rows may be."""
+        if not is_timed:
+            return opened(plan, self.source)
+        found = bounds(plan, state_name, Constants(self.engine).beside)
+        wanted = {name: OneOf(ranges) for name, ranges in found.items()}
+        return opened(plan, lambda scan: self.source(scan, wanted=wanted.get(state_name(scan))))
 
     def inputs(self, sources: Mapping[str, Source]) -> Inputs:
         """What is known of stored relations, and of what was computed so far."""
@@ -150,6 +175,8 @@ class Execution(Pinned):
         before and one after."""
         if isinstance(leaf, Reference):
             return self.sizes.get(leaf.name, inf)
+        if is_clock(leaf.table):
+            return 2
         if leaf.at is State.DELTA:
             return 2 * sum(layer.rows for layer in self.layers(leaf.table)) or inf
         return self.size(leaf)
@@ -324,6 +351,7 @@ class Execution(Pinned):
 
     def _text(self, sql: str) -> DataFrame:
         """The user's own text over the visible rows of the new state."""
+        sql = dated_text(sql, clocks_read(sql, self.engine.zone), self.draft.relations)
         names = {name: self.draft.catalog.spelled(name) or name for name in tables_read(sql)}
         frames = {}
         for used, name in names.items():

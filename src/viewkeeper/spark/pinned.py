@@ -10,6 +10,7 @@ from viewkeeper.spark.engine import SparkEngine
 from viewkeeper.spark.read import Read, Reader, Source
 from viewkeeper.sql.render import relation_name
 from viewkeeper.storage.draft import Draft
+from viewkeeper.storage.footers import OneOf
 from viewkeeper.storage.relation import Layer, RelationState
 
 
@@ -30,10 +31,13 @@ class Pinned:
     sources: dict[Read, Source] = field(default_factory=dict)
     ready: Callable[[str], None] = _at_once
 
-    def source(self, scan: Scan, columns: frozenset[str] | None = None) -> Source:
+    def source(
+        self, scan: Scan, columns: frozenset[str] | None = None, wanted: OneOf | None = None
+    ) -> Source:
         """The stored relation behind a scan, in the form that the scan asks for; `columns` are those that
-        must be right, where not all need be."""
-        read = Read(scan.table, scan.at, scan.form, columns)
+        must be right, where not all need be. Of a bag, files without `wanted` rows are left out."""
+        wanted = None if self._state(scan).merge is not None else wanted
+        read = Read(scan.table, scan.at, scan.form, columns, wanted)
         if read not in self.sources:
             self.sources[read] = source = self._open(read)
             self.note_read(relation_name(scan), source.rows)
@@ -55,9 +59,9 @@ class Pinned:
                 old = self.old.get(read.table, state)
                 return reader.changes(old, state, self.draft.between(old, state))
             case Form.SIGNED:
-                return reader.counted(state)
+                return reader.counted(state, read.wanted)
             case Form.ROWS:
-                return reader.rows(state, needed=read.columns)
+                return reader.rows(state, read.wanted, read.columns)
 
     def _open_net(self, read: Read) -> Source:
         """The same, net of what came and went, and written out: Spark would move conditions before that."""

@@ -22,9 +22,10 @@ from viewkeeper.spark.engine import SparkEngine
 from viewkeeper.spark.followed import gone_from, rows_in_files
 from viewkeeper.spark.frames import Answer, counted
 from viewkeeper.spark.maps import comparable, entry_columns, map_columns, restored
+from viewkeeper.storage.clocks import change, row
 from viewkeeper.storage.delta_log import main_files
 from viewkeeper.storage.following.known import files_of
-from viewkeeper.storage.footers import Wanted, overlaps
+from viewkeeper.storage.footers import OneOf, Wanted, overlaps
 from viewkeeper.storage.merge_plans import keyed_plan, layer_schema, leaf, whole_plan
 from viewkeeper.storage.overflow import far_moved
 from viewkeeper.storage.relation import (
@@ -38,13 +39,14 @@ from viewkeeper.storage.relation import (
 
 @dataclass(frozen=True)
 class Read:
-    """What is read of a stored relation: which state of it, in which form, and which columns must be right,
-    where not all need be."""
+    """What is read of a stored relation: which state of it, in which form, which columns must be right, where
+    not all need be, and which rows are wanted, where others may be left out."""
 
     table: str
     at: State
     form: Form
     columns: frozenset[str] | None = None
+    wanted: OneOf | None = None
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,8 @@ class Reader:
     ) -> Source:
         """Main and overlay merged, one row per copy, with all stored columns; what is not `needed` may be
         out of date."""
+        if state.clock is not None:
+            return self._shown(row(state))
         if state.merge is None:
             return self._bag_rows(state, ranges)
         if state.merge.identified:
@@ -144,6 +148,8 @@ class Reader:
 
     def changes(self, old: RelationState, new: RelationState, layers: tuple[Layer, ...]) -> Source:
         """The signed rows that the layers made of `old` to become `new`, unconsolidated."""
+        if new.clock is not None:
+            return self._shown(change(old, new), Form.CHANGES)
         if new.merge is None:
             files = [file for layer in layers for file in layer.files]
             return self.source(self._few(new, files), files)
@@ -162,6 +168,10 @@ class Reader:
             sides = matching(sides[0], touched), matching(sides[1], touched)
         plan = UnionAll((Negate(sides[0]), sides[1]))
         return Source(self.compared(new, weighted(plan), frames), rows, Form.CHANGES)
+
+    def _shown(self, rows: Relation, form: Form = Form.ROWS) -> Source:
+        """What a clock shows, or how that changed; no file is opened."""
+        return Source(lambda: self.engine.in_one_task(self.engine.plan(rows, {}), 1), 0, form)
 
     def source(self, rows: Answer, files: Iterable[DataFile]) -> Source:
         """Changes of a bag, wherever they are."""

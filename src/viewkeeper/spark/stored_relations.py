@@ -60,7 +60,7 @@ def ordered(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
 def fold(engine: SparkEngine, draft: Draft, name: str, forced: bool = False) -> int:
     """Folds a relation's overlay as far as it is worth it; returns the rows written."""
     state = draft.relations[name]
-    if state.followed is not None:
+    if not state.is_stored:
         return 0
     _check_sums(engine, state)
     match fold_of(state, forced):

@@ -7,11 +7,12 @@ out of the text and evaluated round by round, each by Spark; and Datalog, whose 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 
+from viewkeeper.algebra.clock import Clock, is_clock
 from viewkeeper.algebra.schema import Column
 from viewkeeper.catalog.catalog import DATALOG, ViewDefinition
 from viewkeeper.datalog.as_sql import rules_query
@@ -19,9 +20,14 @@ from viewkeeper.datalog.parse import parse_program
 from viewkeeper.spark.engine import SparkEngine
 from viewkeeper.spark.frames import slot
 from viewkeeper.spark.naive import Equation, least_fixpoint
+from viewkeeper.sql.clock import at_instant
 from viewkeeper.sql.splice import spliced, tables_read
 from viewkeeper.sql.with_text import Cte, components, first_with, needed, written
+from viewkeeper.storage.clocks import time_of
+from viewkeeper.storage.relation import RelationState
+from viewkeeper.views import clocks_of
 
+States = Mapping[str, RelationState]
 Frames = Mapping[str, DataFrame]
 """Plain rows of tables and views, by their names in lower case."""
 
@@ -34,6 +40,20 @@ def answer(engine: SparkEngine, definition: ViewDefinition, inputs: Frames) -> D
         return run(engine, definition.sql, inputs)
     text = _Text(engine, dict(inputs))
     return run(engine, text.without_sets(definition.sql, {}), text.inputs)
+
+
+def dated(definition: ViewDefinition, states: States) -> ViewDefinition:
+    """The definition with what the clock showed, in these states, in the place of calls that read it."""
+    clocks = clocks_of(definition)
+    if not clocks:
+        return definition
+    tables = tuple(name for name in definition.tables if not is_clock(name))
+    return replace(definition, sql=dated_text(definition.sql, clocks, states), tables=tables)
+
+
+def dated_text(sql: str, clocks: Iterable[Clock], states: States) -> str:
+    """A text with what clocks showed in these states."""
+    return at_instant(sql, time_of(clocks, states))
 
 
 def is_rewritten(definition: ViewDefinition) -> bool:

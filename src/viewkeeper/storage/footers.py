@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from viewkeeper.errors import MissingFile
+from viewkeeper.rewrite.bounds import Alternatives
 from viewkeeper.storage.objects import Folder, join
 from viewkeeper.storage.relation import DataFile
 
@@ -132,12 +133,21 @@ class Among:
     values: tuple[Any, ...]
 
 
-Wanted = Mapping[str, tuple[Any, Any] | Among]
+@dataclass(frozen=True)
+class OneOf:
+    """Ranges of columns, as pairs, of which one or another holds for each row; of none: no row is wanted."""
+
+    ranges: Alternatives
+
+
+Wanted = Mapping[str, tuple[Any, Any] | Among] | OneOf
 """What the columns of rows that are wanted lie between, or are among."""
 
 
 def overlaps(file: DataFile, wanted: Wanted) -> bool:
     """Whether the file may hold a row that is wanted."""
+    if isinstance(wanted, OneOf):
+        return any(overlaps(file, dict(one)) for one in wanted.ranges)
     return all(_may_hold(file.ranges.get(name), values) for name, values in wanted.items())
 
 

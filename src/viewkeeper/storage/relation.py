@@ -116,7 +116,7 @@ class RelationState:
     """A relation at one commit. `merge` is None for bags: signed rows whose counts add up.
 
     `followed` is set where main is a version of a table that others own; its folder then holds nothing that
-    lasts.
+    lasts. `clock` is what the relation shows where it is a clock: one row, and no file.
     """
 
     folder: str
@@ -130,6 +130,12 @@ class RelationState:
     complete_since: int = 0
     """The log holds every change after this commit; older ones are gone or were a replacement."""
     followed: Followed | None = None
+    clock: str | None = None
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether its rows are in files of its folder."""
+        return self.followed is None and self.clock is None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -200,6 +206,7 @@ class RelationState:
             "log": [layer.to_json() for layer in self.log],
             "complete_since": self.complete_since,
             **({} if self.followed is None else {"followed": self.followed.to_json()}),
+            **({} if self.clock is None else {"clock": self.clock}),
         }
 
     @staticmethod
@@ -215,6 +222,7 @@ class RelationState:
             log=tuple(Layer.from_json(layer) for layer in data["log"]),
             complete_since=data["complete_since"],
             followed=Followed.from_json(data.get("followed")),
+            clock=data.get("clock"),
         )
 
 
@@ -241,4 +249,9 @@ def diff_schema(state: RelationState, diff: IdDiff) -> tuple[Column, ...]:
 
 def is_same(one: RelationState, other: RelationState) -> bool:
     """Whether two states of a relation hold the same rows, as far as is known."""
-    return (one.folder, one.newest, one.followed) == (other.folder, other.newest, other.followed)
+    return (one.folder, one.newest, one.followed, one.clock) == (
+        other.folder,
+        other.newest,
+        other.followed,
+        other.clock,
+    )
