@@ -19,7 +19,7 @@ ON ?= interop
 INTEROP := interop/.venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test test-all docs bench conformance fuzz matrix interop java
+.PHONY: help setup demo ui check test test-all docs bench conformance fuzz matrix interop java browser
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,15 +29,19 @@ setup: $(INSTALLED) java ## Make .venv/ with everything pinned in requirements.l
 demo: setup ## Build a retail warehouse, apply a day of changes, refresh, verify
 	$(BIN)/viewkeeper demo
 
+ui: setup ## Open the page on the demo's warehouse, which is made first where there is none
+	@[ -e demo-warehouse/.viewkeeper-demo ] || $(BIN)/viewkeeper demo
+	$(BIN)/viewkeeper serve -w demo-warehouse --open
+
 check: $(INSTALLED) ## Lint, formatting, types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: setup check ## Lint, formatting and types, then the tests (TESTS=tests/sql for a part)
+test: setup browser check ## Lint, formatting and types, then the tests (TESTS=tests/sql for a part)
 	scripts/test $(TESTS)
 
-test-all: setup check ## The same with the long form of the tests: more random cases, longer streams, every value
+test-all: setup browser check ## The same with the long form of the tests: more random cases, longer streams, every value
 	VIEWKEEPER_TESTS=all scripts/test $(TESTS)
 
 docs: $(INSTALLED) ## Write docs/support.md from the strategies' own answers
@@ -62,6 +66,9 @@ interop: setup $(INTEROP) ## Beside engines of others: their artefacts are fetch
 
 java:
 	@scripts/ensure-java
+
+browser:
+	@scripts/ensure-chromium
 
 $(INSTALLED): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Viewkeeper needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'

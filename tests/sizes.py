@@ -46,12 +46,25 @@ class Sizes:
     """Whether refreshes in some folders (`tests/conftest.py`) are compared with Spark's answers before they
     are committed. Tests assert what they are about in both forms; a check takes three times a refresh."""
 
+    load: int
+    """Seconds in which fifty readers ask a service while it refreshes."""
+
     some: int
     """Of cases that differ in nothing but a value or a type: so many, spread evenly."""
 
 
 SHORT = Sizes(
-    cases=400, changes=8, streams=2, batches=1, rounds=2, fuzz=1, conformance=8, tpch=6, checked=0, some=2
+    cases=400,
+    changes=8,
+    streams=2,
+    batches=1,
+    rounds=2,
+    fuzz=1,
+    conformance=8,
+    tpch=6,
+    checked=0,
+    load=3,
+    some=2,
 )
 LONG = Sizes(
     cases=2400,
@@ -63,6 +76,7 @@ LONG = Sizes(
     conformance=20,
     tpch=22,
     checked=1,
+    load=120,
     some=1000,
 )
 

@@ -67,6 +67,8 @@ class Report(list[Entry]):
             "views": [asdict(entry) for entry in self],
             "version": self.version,
             "actions": self.actions,
+            "propagate_seconds": self.propagate_seconds,
+            "refresh_seconds": self.refresh_seconds,
         }
 
 
@@ -194,6 +196,22 @@ class Double:
     ) -> Advice:
         self.log.append(("advise", workload, budget, most, refreshes))
         return ADVICE
+
+    def create_view(self, name: str, query: str, **options: Any) -> int:
+        self.log.append(("create view", name, query, options))
+        return 9
+
+    def create_table(self, name: str, rows: str, key: Any) -> int:
+        self.log.append(("create table", name, rows, tuple(key)))
+        return 9
+
+    def drop(self, name: str, *, cascade: bool) -> int:
+        self.log.append(("drop", name, cascade))
+        return 9
+
+    def vacuum(self, keep: int) -> int:
+        self.log.append(("vacuum", keep))
+        return 3
 
     def extend_views(self) -> int:
         self.log.append(("extend",))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from viewkeeper.cli import advise, bench, datalog, demo, publishing, serve, show, sql, upkeep, views
+from viewkeeper.cli import advise, bench, datalog, demo, manage, publishing, serve, show, sql, upkeep, views
 from viewkeeper.cli.spark_options import with_spark_options
 
 EXIT_CODES = """Exit codes: 0 done, 1 error, 2 wrong usage, 3 verify found a difference,
@@ -27,6 +27,10 @@ COMMANDS = (
     views.history,
     show.show,
     views.explain,
+    manage.create,
+    manage.drop,
+    manage.changes,
+    manage.vacuum,
     upkeep.verify,
     upkeep.compact,
     upkeep.extend,

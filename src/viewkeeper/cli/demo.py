@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
+from rich.markup import escape
 
 from viewkeeper.cli.options import Json
 from viewkeeper.cli.output import console, print_json, print_table
@@ -109,6 +110,9 @@ def narrate(wh: Warehouse, rows: int, day: retail.Day, steps: Steps, report: Any
     out.print("\n[bold]Sales by region[/], from the view sR_sales")
     frame = retail.biggest_regions(wh)
     print_table(frame.columns, [tuple(row) for row in frame.limit(REGIONS_SHOWN).collect()])
+    out.print(
+        f"\n[bold]To look at it[/]: viewkeeper serve -w {escape(wh.path)}, then open http://127.0.0.1:8084"
+    )
 
 
 def claim(path: Path) -> None:

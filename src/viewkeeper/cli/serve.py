@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
+import webbrowser
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Timer
 from typing import Annotated
 
 import typer
 
 from viewkeeper.cli.options import DEFAULT_WAREHOUSE, WarehousePath
 from viewkeeper.cli.session import errors_shown, open_warehouse
+from viewkeeper.cli.via import TOKEN
 from viewkeeper.errors import InvalidOption, NotFound
 
 Host = Annotated[str, typer.Option(help="The address to listen on; others than this machine see it then.")]
@@ -23,9 +26,8 @@ TokenFile = Annotated[
 ]
 AllowHost = Annotated[list[str] | None, typer.Option(help="Another name that the service is asked by.")]
 OnlyShow = Annotated[bool, typer.Option("--only-show", help="Refresh nothing by itself.")]
+Open = Annotated[bool, typer.Option("--open", help="Open the page in a browser.")]
 QuerySeconds = Annotated[float, typer.Option(help="A query may take so long.", min=1)]
-
-TOKEN = "VIEWKEEPER_TOKEN"
 
 
 def serve(
@@ -37,6 +39,7 @@ def serve(
     allow_host: AllowHost = None,
     only_show: OnlyShow = False,
     query_seconds: QuerySeconds = 60.0,
+    open: Open = False,
 ) -> None:
     """Keep views as fresh as they ask to be, and show them on a page and by HTTP."""
     with errors_shown(as_json=False):
@@ -52,6 +55,8 @@ def serve(
             shown = "127.0.0.1" if is_loopback(host) or host in ("", "0.0.0.0") else host
             changes = "with its token" if token else "no: it is read-only without a token"
             print(f"Viewkeeper: http://{shown}:{port}  (changes: {changes})", file=sys.stderr, flush=True)
+            if open:
+                Timer(1.0, webbrowser.open, (f"http://{shown}:{port}",)).start()
             allowed = access(host, allow_host or (), token)
             run(wh.path, wh.spark, allowed, host, port, poll, not only_show, query_seconds)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,12 +12,14 @@ from rich.syntax import Syntax
 
 from viewkeeper.cli.options import DEFAULT_WAREHOUSE, Json, Policy, WarehousePath
 from viewkeeper.cli.output import console, print_json, print_records
-from viewkeeper.cli.session import inspected, opened
+from viewkeeper.cli.progress import bars
+from viewkeeper.cli.session import errors_shown, inspected, opened
+from viewkeeper.cli.via import refreshed_via
 
 if TYPE_CHECKING:
     from viewkeeper.inspect.status import HistoryEntry
     from viewkeeper.planning.explanation import Explanation
-    from viewkeeper.report import Report, ViewReport
+    from viewkeeper.report import Report
 
 View = Annotated[str, typer.Argument(help="The view's name.")]
 OneView = Annotated[str | None, typer.Argument(help="The view's name, or the SQL of a view to be.")]
@@ -38,6 +41,9 @@ AsOf = Annotated[
     str | None,
     typer.Option(help="What time it is for views that read the clock: 2026-03-01, 2026-03-01T12:00+01:00."),
 ]
+Via = Annotated[
+    str | None, typer.Option(metavar="URL", help="Have a running service do it: http://127.0.0.1:8084.")
+]
 Full = Annotated[bool, typer.Option("--full", help="Recompute: the same as --policy full.")]
 
 
@@ -47,6 +53,7 @@ def refresh(
     full: Full = False,
     check: Check = None,
     as_of: AsOf = None,
+    via: Via = None,
     warehouse: WarehousePath = DEFAULT_WAREHOUSE,
     json: Json = False,
 ) -> None:
@@ -56,6 +63,16 @@ def refresh(
             f"--full and --policy {policy.value if policy else ''} contradict each other"
         )
     chosen = Policy.full if full else policy
+    if via is not None:
+        if check is not None or as_of is not None:
+            raise typer.BadParameter("--check and --as-of are not for --via")
+        with errors_shown(json), bars(visible=not json) as listener:
+            told = refreshed_via(via, views or [], chosen.value if chosen else None, listener)
+        if json:
+            print_json(told)
+        else:
+            print_told(told)
+        return
     with opened(warehouse, json) as wh:
         asked = chosen.value if chosen else None
         report = wh.refresh(*(views or ()), policy=asked, check=check, as_of=as_of)
@@ -175,26 +192,31 @@ def _last(shown: Explanation) -> list[str]:
 
 def print_report(report: Report) -> None:
     """One line per view, then what the refresh cost as a whole."""
+    print_told(report.to_dict())
+
+
+def print_told(report: Mapping[str, Any]) -> None:
+    """The same of a report as plain data."""
     entries = [
         {
-            "view": entry.view,
-            "strategy": entry.strategy,
-            "rows_read": entry.rows_read,
-            "rows_written": entry.rows_written,
-            "seconds": round(entry.seconds, 3),
+            "view": entry["view"],
+            "strategy": entry["strategy"],
+            "rows_read": entry["rows_read"],
+            "rows_written": entry["rows_written"],
+            "seconds": round(entry["seconds"], 3),
             "expected": _expected_seconds(entry),
-            "reason": entry.reason.sentence,
+            "reason": entry["reason"]["sentence"],
         }
-        for entry in report
+        for entry in report["views"]
     ]
     print_records(entries, "Every view is up to date.")
     if entries:
         console().print(
-            f"[dim]version {report.version}, {report.actions} Spark actions, "
-            f"propagate {report.propagate_seconds:.2f} s, refresh {report.refresh_seconds:.2f} s[/]"
+            f"[dim]version {report['version']}, {report['actions']} Spark actions, "
+            f"propagate {report['propagate_seconds']:.2f} s, refresh {report['refresh_seconds']:.2f} s[/]"
         )
 
 
-def _expected_seconds(entry: ViewReport) -> float | None:
-    estimate = entry.details.get("estimate")
+def _expected_seconds(entry: Mapping[str, Any]) -> float | None:
+    estimate = entry["details"].get("estimate")
     return round(estimate["seconds"], 3) if estimate else None

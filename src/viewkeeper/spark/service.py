@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from viewkeeper.errors import ViewkeeperError
+from viewkeeper.spark.meaning import settings_of
 from viewkeeper.spark.preview import first_rows
 
 FOR_STRANGERS = {"spark.sql.runSQLOnFiles": "false"}
@@ -18,9 +19,10 @@ FOR_STRANGERS = {"spark.sql.runSQLOnFiles": "false"}
 
 
 def beside(spark: SparkSession, settings: Mapping[str, str] | None = None) -> SparkSession:
-    """Another session of the same Spark: what one of them is told, the other does not see."""
+    """Another session of the same Spark, in which queries mean the same; what one is told from now on,
+    the other does not see."""
     session = spark.newSession()
-    for name, value in (settings or {}).items():
+    for name, value in {**dict(settings_of(spark)), **(settings or {})}.items():
         try:
             session.conf.set(name, value)
         except PySparkException:
