@@ -174,7 +174,7 @@ def _measured(shop: Shop, sizes: Iterable[int]) -> list[Point]:
         for kind in KINDS:
             rounds = [_round(shop, kind, changes) for _ in range(REPEAT)]
             individual, lattice, refresh = (median(times) for times in zip(*(r.times for r in rounds)))
-            by_hand = seconds(lambda signed=rounds[-1].signed: _by_hand(shop, signed))
+            by_hand = seconds(lambda signed=rounds[-1].signed: written_by_hand(shop, signed))
             where = (kind, shop.rows, changes)
             read = rounds[-1].rows_read
             points.append(Point(*where, recompute, individual, lattice, refresh, by_hand, duck, read))
@@ -218,7 +218,7 @@ def _duckdb(shop: Shop) -> float:
         return seconds(recompute)
 
 
-def _by_hand(shop: Shop, signed: DataFrame) -> None:
+def written_by_hand(shop: Shop, signed: DataFrame) -> None:
     """Each summary joined with the aggregated changes and written anew."""
     spark, folder = shop.wh.spark, shop.folder
     stores, items = (spark.read.parquet(str(folder / name)) for name in ("stores", "items"))

@@ -10,11 +10,11 @@ from pyspark.sql import SparkSession
 
 import viewkeeper as vk
 from interop.jvm import Writer
-from interop.packages import FOLLOWER_PACKAGES, IVY
+from interop.packages import DELTA_SETTINGS, FOLLOWER_PACKAGES, IVY
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     builder = (
         SparkSession.builder.master("local[2]")
         .appName("viewkeeper-interop")
@@ -28,6 +28,8 @@ def spark() -> Iterator[SparkSession]:
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.log.level", "OFF")
+        .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("catalog")))
+        .config(map=DELTA_SETTINGS)
     )
     session = builder.getOrCreate()
     yield session

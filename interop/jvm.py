@@ -15,13 +15,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from interop.packages import IVY, WRITER_PACKAGES, WRITER_PYTHON
+from interop.packages import DELTA_SETTINGS, IVY, WRITER_PACKAGES, WRITER_PYTHON
 
 _ANSWER = "@answer "
-_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 _SETTINGS = {
-    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog": _CATALOG,
+    **DELTA_SETTINGS,
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.databricks.delta.retentionDurationCheck.enabled": "false",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",

@@ -12,8 +12,18 @@ WRITER_PYTHON = HERE / ".venv" / "bin" / "python"
 """An older Spark: no JVM Delta connector is made for the pinned one, and the newest fails on it
 (`NoSuchMethodError: LogicalRDD.<init>`)."""
 
-WRITER_PACKAGES = ("io.delta:delta-spark_4.2_2.13:4.4.0",)
+DELTA = "io.delta:delta-spark_4.2_2.13:4.4.0"
+
+DELTA_SETTINGS = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
+
+WRITER_PACKAGES = (DELTA,)
 """Of the process that writes tables as others do."""
 
-FOLLOWER_PACKAGES: tuple[str, ...] = ()
-"""Of the pinned Spark, on which Viewkeeper runs."""
+FOLLOWER_PACKAGES = ("org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0", DELTA)
+"""Of the pinned Spark, on which Viewkeeper runs; the Delta connector serves as its catalog alone."""
+
+BROKER_PACKAGES = ("org.apache.kafka:kafka_2.13:4.3.1",)
+"""Of the Kafka broker."""

@@ -14,10 +14,10 @@ def methods_of(cls: type) -> set[str]:
 
 def test_a_warehouse_has_the_documented_methods():
     assert methods_of(vk.Warehouse) == set(
-        """add_rule advise alter_view changes close compact create_table create_view create_views datalog
-        drop drop_rule explain explain_query extend_views follow history lattice on_progress
-        propagate publish published refresh sql status table transaction unpublish vacuum
-        verify verify_published version""".split()
+        """add_rule advise alter_view apply_changes changes close compact create_table create_view
+        create_views datalog drop drop_rule explain explain_query extend_views follow history
+        ingest lattice on_progress propagate publish published refresh sql status table
+        transaction unpublish vacuum verify verify_published version""".split()
     )
 
 

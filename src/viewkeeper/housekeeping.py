@@ -10,6 +10,7 @@ from viewkeeper.algebra.inner_names import shown
 from viewkeeper.catalog.catalog import ViewDefinition
 from viewkeeper.errors import InvalidOption, NotFound
 from viewkeeper.spark.files import RESULTS
+from viewkeeper.spark.ordered_changes import memory_name
 from viewkeeper.spark.stored_relations import fold
 from viewkeeper.storage.commits import Entry
 from viewkeeper.storage.delta_log import main_files
@@ -51,6 +52,7 @@ def _relations(entry: Entry, names: tuple[str, ...]) -> list[str]:
             raise NotFound(f"There is no table or view named {name}.", table=name)
         view = entry.catalog.views.get(known)
         found += [known, *(view.state if view else ())]
+        found += [memory for memory in (memory_name(known),) if memory in entry.relations]
     return found
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from types import TracebackType
 from typing import Any
 
-from viewkeeper import housekeeping, statements
+from viewkeeper import housekeeping, ingestion, statements
 from viewkeeper import published as publications
 from viewkeeper.advise.advice import Advice
 from viewkeeper.advise.advisor import advise
@@ -24,6 +24,7 @@ from viewkeeper.inspect.lattices import drawn
 from viewkeeper.inspect.status import HistoryEntry, Status
 from viewkeeper.inspect.verification import Verification, verify
 from viewkeeper.maintenance.lattice.draw import Drawing
+from viewkeeper.opening import opened
 from viewkeeper.planning.explanation import Explanation
 from viewkeeper.planning.planner import checked_policy
 from viewkeeper.published import PublishedCheck
@@ -33,30 +34,28 @@ from viewkeeper.refresh.life import propagate, refresh
 from viewkeeper.refresh.measure import measured
 from viewkeeper.refresh.state import Request
 from viewkeeper.report import Report
-from viewkeeper.spark.engine import SparkEngine
+from viewkeeper.spark.change_rows import Reading
 from viewkeeper.spark.feed import change_feed
-from viewkeeper.spark.session import DataFrame, SparkSession
+from viewkeeper.spark.session import DataFrame, SparkSession, StreamingQuery
 from viewkeeper.spark.start import started
 from viewkeeper.storage.clocks import instant_of
-from viewkeeper.storage.commits import WarehouseLog, states_between
-from viewkeeper.storage.objects import Folder
+from viewkeeper.storage.commits import states_between
 from viewkeeper.transactions import commit_changes
 from viewkeeper.views import MAX_ITERATIONS, STRATEGY, checked_share
-from viewkeeper.workspace import ProgressEvent, Workspace
+from viewkeeper.workspace import ProgressEvent
+
+RETENTION = timedelta(days=7)
+"""How long deletions are remembered, unless told otherwise."""
 
 
 class Warehouse:
     """Tables, and views that are kept equal to their queries. Made by `viewkeeper.open`."""
 
     def __init__(self, path: str, spark: SparkSession | None = None, log_queries: bool = False) -> None:
-        folder = Folder(path)
         self._owns_spark = spark is None
         self.spark = spark or started()
-        self.path = folder.url
-        self._work = Workspace(
-            WarehouseLog(folder), SparkEngine(self.spark, folder), logs_queries=log_queries
-        )
-        self._work.log.followers.append(lambda entry: publications.follow(self._work, entry))
+        self._work = opened(path, self.spark, log_queries)
+        self.path = self._work.log.folder.url
 
     @property
     def version(self) -> int:
@@ -88,7 +87,7 @@ class Warehouse:
     def follow(
         self,
         name: str,
-        path: str,
+        path: str = "",
         *,
         format: str = "delta",
         key: Sequence[str] = (),
@@ -96,7 +95,10 @@ class Warehouse:
         enforced: bool = True,
         version: int | None = None,
     ) -> int:
-        """A table that others own and change; `refresh` finds out what. `enforced`: the key is checked."""
+        """A table that others own and change; `refresh` finds out what. `enforced`: the key is checked.
+
+        `format="catalog"`: `path` is the name of a table in the session's catalog, by default the same name.
+        """
         schema = TableSchema(name, (), tuple(key))
         options = storage_options, enforced, version
         return definitions.follow(self._work, schema, str(path), format, *options)
@@ -172,6 +174,47 @@ class Warehouse:
     def transaction(self) -> Transaction:
         """Changes to several tables that are applied together when the block ends."""
         return Transaction(self._table_name, lambda changes: commit_changes(self._work, changes))
+
+    def apply_changes(
+        self,
+        name: str,
+        rows: Any,
+        *,
+        order: str | Sequence[str] = (),
+        delete: str | None = None,
+        envelope: str | None = None,
+        retention: timedelta | None = RETENTION,
+    ) -> int:
+        """Applies changes of keyed rows, in whatever order they come: the last of each key counts.
+
+        `order`: the columns that say which change is later. `delete`: the condition for a deletion.
+        `envelope="debezium"`: the rows are messages with Debezium's JSON in `value`. `retention`: how long a
+        deletion is remembered, for changes before it that come after it.
+        """
+        reading = Reading(_names(order), delete, envelope, _seconds(retention))
+        return ingestion.apply_changes(self._work, rows, name, reading)
+
+    def ingest(
+        self,
+        stream: DataFrame,
+        name: str,
+        mode: str = "append",
+        *,
+        order: str | Sequence[str] = (),
+        delete: str | None = None,
+        envelope: str | None = None,
+        retention: timedelta | None = RETENTION,
+        checkpoint: str | None = None,
+        refresh: bool = False,
+        trigger: Mapping[str, Any] | None = None,
+    ) -> StreamingQuery:
+        """Starts a query that applies a stream to a table: each micro-batch in one commit, exactly once.
+
+        `mode`: "append", "upsert" by primary key, or "cdc": changes as by `apply_changes`. `refresh`: the
+        views over the table after each batch. `trigger`: as `DataStreamWriter.trigger` takes it.
+        """
+        reading = Reading(_names(order), delete, envelope, _seconds(retention))
+        return ingestion.ingest(self._work, stream, name, mode, reading, checkpoint, refresh, trigger)
 
     def refresh(
         self,
@@ -312,3 +355,11 @@ class Warehouse:
 
     def _table_name(self, name: str) -> str:
         return definitions.table_named(self._work.log.latest().catalog, name).name
+
+
+def _names(order: str | Sequence[str]) -> tuple[str, ...]:
+    return (order,) if isinstance(order, str) else tuple(order)
+
+
+def _seconds(retention: timedelta | None) -> int | None:
+    return None if retention is None else int(retention.total_seconds())

@@ -28,6 +28,7 @@ from viewkeeper.errors import (
     Unsupported,
     WrongType,
 )
+from viewkeeper.refresh import follow
 
 TOTALS = "SELECT customer, COUNT(*) AS n, SUM(amount) AS total FROM orders GROUP BY customer"
 
@@ -193,6 +194,20 @@ def test_a_table_that_was_made_anew_is_another_one(followed: vk.Warehouse, path:
     assert "is another table now" in report.of("totals").reason.sentence
 
 
+def test_a_table_that_is_dropped_while_a_refresh_runs_leaves_all_as_it_was(
+    followed: vk.Warehouse, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    merged(path, orders(range(45, 55), "merged"))
+    before, totals = followed.version, rows(followed.table("totals"))
+    monkeypatch.setattr(follow, "net_files", lambda *_: shutil.rmtree(path))
+    with pytest.raises(MissingFile, match="missing"):
+        followed.refresh()
+    monkeypatch.undo()
+    assert (followed.version, rows(followed.table("totals"))) == (before, totals)
+    with pytest.raises(NotFound, match="no Delta table at"):
+        followed.refresh()
+
+
 def test_an_older_copy_of_a_table_is_another_one(followed: vk.Warehouse, path: Path, tmp_path: Path) -> None:
     shutil.copytree(path, tmp_path / "copy")
     appended(path, orders(range(100, 104)))
@@ -213,6 +228,20 @@ def test_files_that_are_gone_are_told(followed: vk.Warehouse, path: Path) -> Non
     report = followed.refresh(check=1.0)
     assert (report.of("totals").strategy, report.of("totals").reason.code) == ("recompute", "input-replaced")
     assert "parquet is missing" in report.of("totals").reason.sentence
+
+
+def test_keys_are_checked_where_the_version_before_was_vacuumed(followed: vk.Warehouse, path: Path) -> None:
+    """Files that no view needs are gone with it; all rows of the new version are looked at."""
+    DeltaTable(str(path)).optimize.compact()
+    appended(path, orders([5]))
+    DeltaTable(str(path)).vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
+    before = followed.version
+    with pytest.raises(DuplicateKey) as problem:
+        followed.refresh()
+    assert (problem.value.rows, followed.version) == (({"id": 5},), before)
+    DeltaTable(str(path)).delete("id = 5")
+    followed.refresh(check=1.0)
+    assert followed.verify("totals")
 
 
 def test_a_log_that_is_cleaned_up_is_told(followed: vk.Warehouse, path: Path) -> None:

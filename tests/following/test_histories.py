@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
@@ -23,7 +24,11 @@ SHAPES = {
     "partitioned": {"partition_by": ["customer"]},
     "with a change feed": {"configuration": {"delta.enableChangeDataFeed": "true"}},
 }
-STEPS = ("append", "merge", "update", "delete", "optimize", "restore", "overwrite", "checkpoint", "nothing")
+STEPS = (
+    *("append", "merge", "update", "delete", "optimize", "restore", "overwrite", "checkpoint", "nothing"),
+    *("column", "vacuum"),
+)
+"""A column that is added stays NULL in what other steps write; after VACUUM some versions cannot be read."""
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -52,8 +57,10 @@ def step(chance: random.Random, path: Path, kind: str) -> None:
     some = range(start, start + chance.randrange(1, 20))
     match kind:
         case "append":
-            newest = max(table.to_pyarrow_table().column("id").to_pylist(), default=0)
-            appended(path, orders(range(newest + 1, newest + len(some))))
+            appended(path, orders(new_ids(table, len(some))), schema_mode="merge")
+        case "column":
+            new = orders(new_ids(table, 3))
+            appended(path, new.append_column("note", pa.array(["new"] * 3)), schema_mode="merge")
         case "merge":
             merged(path, orders(some, "merged"))
         case "update":
@@ -63,8 +70,22 @@ def step(chance: random.Random, path: Path, kind: str) -> None:
         case "optimize":
             table.optimize.compact()
         case "restore":
-            table.restore(max(0, table.version() - chance.randrange(3)))
+            restore(table, max(0, table.version() - chance.randrange(3)))
         case "overwrite":
-            write_deltalake(str(path), orders(some), mode="overwrite")
+            write_deltalake(str(path), orders(some), mode="overwrite", schema_mode="overwrite")
         case "checkpoint":
             table.create_checkpoint()
+        case "vacuum":
+            table.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
+
+
+def new_ids(table: DeltaTable, number: int) -> range:
+    newest = max(table.to_pyarrow_table().column("id").to_pylist(), default=0)
+    return range(newest + 1, newest + 1 + number)
+
+
+def restore(table: DeltaTable, version: int) -> None:
+    """Restores an earlier version, unless VACUUM has taken its files."""
+    files = {Path(file) for file in DeltaTable(table.table_uri, version=version).file_uris()}
+    if version < table.version() and all(file.exists() for file in files):
+        table.restore(version)

@@ -14,7 +14,7 @@ from viewkeeper.algebra.merge.spec import MergeSpec, Operator
 from viewkeeper.algebra.schema import Column, ForeignKey, TableSchema
 from viewkeeper.catalog.catalog import Catalog, ViewDefinition
 from viewkeeper.errors import NotFound, StorageError
-from viewkeeper.storage.commits import WHOLE_EVERY, Entry, WarehouseLog
+from viewkeeper.storage.commits import WHOLE_EVERY, Applied, Entry, WarehouseLog
 from viewkeeper.storage.objects import Folder
 from viewkeeper.storage.relation import DataFile, Layer, RelationState
 
@@ -101,6 +101,7 @@ def test_an_entry_holds_what_differs_from_the_one_before(log: WarehouseLog) -> N
         "tables": set(),
         "views": {"v7"},
         "relations": {"t", "gone"},
+        "streams": set(),
     }
     found = reopened(log).latest()
     assert (found.catalog, dict(found.relations)) == (moved, dict(log.latest().relations))
@@ -181,3 +182,16 @@ def test_a_damaged_entry_is_named(log: WarehouseLog, content: str) -> None:
     file.write_text(content)
     with pytest.raises(StorageError, match=file.name):
         reopened(log).latest()
+
+
+def test_streams_are_known_for_ever(log: WarehouseLog) -> None:
+    """Entries between name none, and vacuum forgets the entry that did."""
+    log.commit(Entry(1, Catalog(), {}, streams={"a": Applied("t", 7)}))
+    log.commit(Entry(2, Catalog(), {}, streams={"a": Applied("t", 7), "b": Applied("u", 0)}))
+    log.commit(Entry(3, Catalog(), {}, streams=log.latest().streams))
+    assert written(log, 3)["changed"]["streams"] == {}
+    log.forget([1, 2])
+    assert WarehouseLog(log.folder).latest().streams == {"a": Applied("t", 7), "b": Applied("u", 0)}
+    log.commit(Entry(4, Catalog(), {}, streams={"b": Applied("u", 1)}))
+    assert WarehouseLog(log.folder).latest().streams == {"b": Applied("u", 1)}
+    assert [written(log, version)["format"] for version in (3, 4)] == [3, 3]

@@ -120,6 +120,12 @@ def test_changes_of_options_start_anew_and_are_not_lost() -> None:
     assert rebased(draft, Entry(4, catalog(), {"t": bag(2), "v": bag(1)})) is None
 
 
+def test_a_table_that_is_dropped_is_dropped_from_the_newest_entry() -> None:
+    draft = Draft(Entry(3, Catalog({"t": TableSchema("t", COLUMNS)}, {}), {"t": bag(1)}), "drop t")
+    draft.drop("t")
+    assert rebased(draft, Entry(4, Catalog({"t": TableSchema("t", COLUMNS)}, {}), {"t": bag(2)})) is None
+
+
 def test_a_draft_counts_its_own_layers() -> None:
     draft = Draft(BASE, "refresh")
     first = draft.next_sequence("v")

@@ -121,8 +121,8 @@ class Catalog:
 
     @property
     def own_tables(self) -> tuple[str, ...]:
-        """The tables without the clocks, which users do not name."""
-        return tuple(name for name in self.tables if not is_clock(name))
+        """The tables without the engine's own, such as clocks, which users do not name."""
+        return tuple(name for name in self.tables if not is_clock(name) and not is_hidden(name))
 
     def spelled(self, name: str) -> str | None:
         """What the table or view of the user's name is called inside, or None."""

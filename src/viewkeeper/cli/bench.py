@@ -19,12 +19,15 @@ NOT_WORKLOADS = ("harness", "retail_plots", "__init__")
 
 Name = Annotated[str, typer.Argument(help="A workload: the name of a file in benchmarks/.")]
 Scale = Annotated[float, typer.Option(help="Size of the data, relative to the workload's own.", min=0.0001)]
+Quick = Annotated[bool, typer.Option("--quick", help="A hundredth of the size.")]
+
+QUICK = 0.01
 
 
-def bench(name: Name, scale: Scale = 1.0, json: Json = False) -> None:
+def bench(name: Name, scale: Scale = 1.0, quick: Quick = False, json: Json = False) -> None:
     """Run a benchmark and print one table of ratios against recomputation."""
     with errors_shown(json):
-        table = run_workload(find_workload(name), scale)
+        table = run_workload(find_workload(name), QUICK if quick else scale)
         if json:
             print_json(table.to_dict())
         else:

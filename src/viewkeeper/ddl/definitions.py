@@ -31,12 +31,15 @@ from viewkeeper.planning.planner import POLICIES
 from viewkeeper.published import check_publication, remove
 from viewkeeper.publishing.options import checked_publication, publications
 from viewkeeper.refresh.life import refresh_views
+from viewkeeper.spark.catalog_tables import located
 from viewkeeper.spark.load import loaded_table
 from viewkeeper.spark.maps import has_map_inside
+from viewkeeper.spark.ordered_changes import memory_name
 from viewkeeper.sql.splice import tables_read
 from viewkeeper.storage.column_types import check_types
 from viewkeeper.storage.commits import Entry
 from viewkeeper.storage.draft import Draft
+from viewkeeper.storage.following.formats import CATALOG
 from viewkeeper.storage.publish import publish
 from viewkeeper.views import (
     ASKABLE,
@@ -79,6 +82,8 @@ def follow(
     version: int | None = None,
 ) -> int:
     """A table that others own, as it is now, or at one of its versions."""
+    if form.lower() == CATALOG:
+        form, address = located(work.engine.spark, address or schema.name)
     checks = _checked_schema, must_be_free
     return following.follow(work, schema, address, form, options or {}, enforced, version, *checks)
 
@@ -268,6 +273,7 @@ def drop(work: Workspace, name: str, cascade: bool = False, missing_ok: bool = F
             for state in base.catalog.views[one].state if one in base.catalog.views else ():
                 draft.drop(state)
             draft.drop(one)
+            draft.drop(memory_name(one))
         return draft
 
     entry = publish(work.log, build)

@@ -11,11 +11,12 @@ the reason.
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from dataclasses import replace
 
 from viewkeeper.ddl.following import as_recorded, is_enforced, is_followed
 from viewkeeper.ddl.redefinition import redefine_readers
-from viewkeeper.errors import InvalidOption, StorageError
+from viewkeeper.errors import InvalidOption, MissingFile, StorageError
 from viewkeeper.refresh.net import net_files
 from viewkeeper.refresh.state import RefreshState
 from viewkeeper.report import FollowedReport
@@ -132,7 +133,7 @@ def _other_values(old: RelationState, new: RelationState) -> str | None:
 
 def _check(work: Workspace, draft: Draft, before: dict[str, RelationState]) -> None:
     """Checks keys that are declared to be checked, over what changed; of a table that is another one, all."""
-    changed: dict[str, tuple[DataFile, ...]] = {}
+    changed: dict[str, Layer] = {}
     for name in draft.followed:
         schema, new = draft.catalog.tables[name], draft.relations[name]
         is_asked = is_enforced(schema) and (schema.key or schema.foreign_keys)
@@ -142,9 +143,20 @@ def _check(work: Workspace, draft: Draft, before: dict[str, RelationState]) -> N
         if new.complete_since == draft.version:
             check_loaded(work.engine, draft, schema, new)
         elif layers:
-            changed[name] = net_files(work, draft, new, layers[0])
-    if changed:
-        check_followed(work.engine, draft, _in_the_new_form(draft, before), changed)
+            changed[name] = layers[0]
+    try:
+        files = {name: net_files(work, draft, draft.relations[name], one) for name, one in changed.items()}
+        if files:
+            check_followed(work.engine, draft, _in_the_new_form(draft, before), files)
+    except MissingFile:  # of the states before: VACUUM has taken it
+        _check_whole(work, draft, changed)
+
+
+def _check_whole(work: Workspace, draft: Draft, changed: Collection[str]) -> None:
+    """Checks all rows of tables that have changed, and of those that refer to them."""
+    for name, schema in draft.catalog.tables.items():
+        if name in changed or any(key.table in changed for key in schema.foreign_keys):
+            check_loaded(work.engine, draft, schema, draft.relations[name])
 
 
 def _is_referred_to(draft: Draft, name: str) -> bool:

@@ -20,6 +20,7 @@ _ERRORS: dict[str, tuple[type[errors.InvalidChange], str]] = {
     "duplicate": (errors.DuplicateKey, "These keys of {} would occur twice."),
     "reference": (errors.BrokenForeignKey, "These foreign keys of {} refer to no row."),
     "null": (errors.NullNotAllowed, "These rows of {} have NULL where none may be."),
+    "malformed": (errors.WrongType, "These changes of {} cannot be read."),
 }
 
 

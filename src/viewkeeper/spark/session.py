@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 _RULES = "org.apache.spark.sql.catalyst.optimizer"
 
@@ -110,6 +111,7 @@ __all__ = [
     "ENGINE_SETTINGS",
     "DataFrame",
     "SparkSession",
+    "StreamingQuery",
     "current",
     "for_each_session",
     "restore",

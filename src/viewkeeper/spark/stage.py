@@ -95,6 +95,18 @@ class StagedTransaction:
             self._look_up(name, [(change, rows) for change, rows in given if change.table == name])
         for change, rows in given:
             self._stage(change, rows)
+        self.finish()
+
+    def change(self, table: str, signed: Answer, rows: int | None, check: bool = True) -> None:
+        """Stages changes with their counts: rows with all columns, just as the table holds them."""
+        staged = self._staged(table)
+        staged.checked = staged.checked and check
+        staged.only_inserts = False
+        staged.updates_only(None)
+        staged.add(signed, rows)
+
+    def finish(self) -> None:
+        """Writes and checks what is staged, then appends the layers to the draft."""
         for staged in self.tables.values():
             staged.files = self._write(staged)
         copies_left = self.check()

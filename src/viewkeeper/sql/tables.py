@@ -11,6 +11,7 @@ from viewkeeper.errors import InvalidSQL, Unsupported
 from viewkeeper.sql.header import Header, qualified
 from viewkeeper.sql.statements import CreateTable, Follows
 from viewkeeper.storage.column_types import not_held
+from viewkeeper.storage.following.formats import CATALOG
 
 _TYPES = {
     exp.DType.BOOLEAN: "boolean",
@@ -204,11 +205,12 @@ def _parts(tree: exp.Create, kind: type[exp.Expr]) -> list[exp.Expr]:
 
 
 def _follows(tree: exp.Create, query: str | None) -> Follows | None:
-    """The table of others that is meant, where a location says so."""
+    """The table of others that is meant, where a location says so, or the catalog is to say where it is."""
     locations = _parts(tree, exp.LocationProperty)
-    if not locations:
-        return None
     formats = [item.this.name for item in _parts(tree, exp.FileFormatProperty)]
+    by_name = [name.lower() for name in formats] == [CATALOG]
+    if not locations and not by_name:
+        return None
     if not formats or query is not None:
         raise Unsupported(
             "A table at a LOCATION is one that others own, which can be followed.",
@@ -216,8 +218,9 @@ def _follows(tree: exp.Create, query: str | None) -> Follows | None:
             "Write CREATE TABLE name USING delta LOCATION '…'.",
         )
     pairs = [part for item in _parts(tree, exp.OptionsProperty) for part in item.expressions]
-    options = tuple((part.name, part.args["value"].name) for part in pairs)
-    return Follows(formats[0].lower(), locations[0].this.name, options, _is_enforced(tree))
+    options = {part.name: part.args["value"].name for part in pairs}
+    place = options.pop("table", "") if by_name else locations[0].this.name
+    return Follows(formats[0].lower(), place, tuple(options.items()), _is_enforced(tree))
 
 
 def _is_enforced(tree: exp.Create) -> bool:

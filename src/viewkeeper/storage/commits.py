@@ -14,15 +14,15 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from viewkeeper.catalog.catalog import Catalog, ViewDefinition, table_from_json, table_to_json
 from viewkeeper.errors import MissingFile, NotFound, StorageError
 from viewkeeper.storage.objects import Folder
 from viewkeeper.storage.relation import RelationState
 
-FORMAT = 2
-"""Entries of format 1 are all whole."""
+FORMAT = 3
+"""Entries of format 1 are all whole; those of format 2 know no streams, and nothing else is different."""
 
 WHOLE_EVERY = 20
 """A process that opens the warehouse reads at most so many entries."""
@@ -30,6 +30,21 @@ WHOLE_EVERY = 20
 _LOG = "_viewkeeper"
 
 Named = TypeVar("Named")
+
+
+@dataclass(frozen=True)
+class Applied:
+    """How far a stream has been applied to a table: its batches are numbered, and come in order."""
+
+    table: str
+    batch: int
+
+    def to_json(self) -> list[Any]:
+        return [self.table, self.batch]
+
+    @staticmethod
+    def from_json(data: list[Any]) -> Applied:
+        return Applied(*data)
 
 
 @dataclass(frozen=True)
@@ -42,6 +57,8 @@ class Entry:
     operation: str = ""
     written: str = ""
     report: Mapping[str, Any] = field(default_factory=dict)
+    streams: Mapping[str, Applied] = field(default_factory=dict)
+    """The newest entry names all of them, so that neither compaction nor vacuum forgets one."""
 
     def relation(self, name: str) -> RelationState:
         return self.relations[name]
@@ -54,7 +71,7 @@ class Entry:
         """The whole entry, or what differs from the one before; that names it as its base."""
         differences = None if before is None else _differences(before, self)
         data = {
-            "format": FORMAT,
+            "format": FORMAT if self.streams else FORMAT - 1,
             "version": self.version,
             "written": self.written,
             "operation": self.operation,
@@ -65,7 +82,11 @@ class Entry:
 
     def _whole(self) -> dict[str, Any]:
         relations = {name: state.to_json() for name, state in self.relations.items()}
-        return {"catalog": self.catalog.to_json(), "relations": relations}
+        streams = {name: applied.to_json() for name, applied in self.streams.items()}
+        return {"catalog": self.catalog.to_json(), "relations": relations, "streams": streams}
+
+
+_Content: TypeAlias = "tuple[Catalog, dict[str, RelationState], dict[str, Applied]]"
 
 
 class WrittenEntry:
@@ -84,21 +105,22 @@ class WrittenEntry:
         """The entry; `before` is its base, where it has one."""
         data = self._data
         with self._read():
-            catalog, relations = self._whole() if before is None else self._applied_to(before)
-            return Entry(
-                data["version"], catalog, relations, data["operation"], data["written"], data["report"]
-            )
+            catalog, relations, streams = self._whole() if before is None else self._applied_to(before)
+            told = data["operation"], data["written"], data["report"]
+            return Entry(data["version"], catalog, relations, *told, streams)
 
-    def _whole(self) -> tuple[Catalog, dict[str, RelationState]]:
+    def _whole(self) -> _Content:
         relations = {n: RelationState.from_json(s) for n, s in self._data["relations"].items()}
-        return Catalog.from_json(self._data["catalog"]), relations
+        streams = {n: Applied.from_json(a) for n, a in self._data.get("streams", {}).items()}
+        return Catalog.from_json(self._data["catalog"]), relations, streams
 
-    def _applied_to(self, before: Entry) -> tuple[Catalog, dict[str, RelationState]]:
+    def _applied_to(self, before: Entry) -> _Content:
         changed, catalog = self._data["changed"], before.catalog
         tables = _applied(catalog.tables, changed["tables"], table_from_json)
         views = _applied(catalog.views, changed["views"], ViewDefinition.from_json)
         relations = _applied(before.relations, changed["relations"], RelationState.from_json)
-        return Catalog(tables, views), relations
+        streams = _applied(before.streams, changed.get("streams", {}), Applied.from_json)
+        return Catalog(tables, views), relations, streams
 
     @contextmanager
     def _read(self) -> Iterator[None]:
@@ -115,6 +137,7 @@ def _differences(before: Entry, after: Entry) -> dict[str, Any] | None:
         "tables": _difference(before.catalog.tables, after.catalog.tables, table_to_json),
         "views": _difference(before.catalog.views, after.catalog.views, ViewDefinition.to_json),
         "relations": _difference(before.relations, after.relations, RelationState.to_json),
+        "streams": _difference(before.streams, after.streams, Applied.to_json),
     }
     return None if None in changed.values() else {"changed": changed}
 

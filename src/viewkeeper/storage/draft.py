@@ -11,7 +11,7 @@ from viewkeeper import limits
 from viewkeeper.algebra.merge.spec import IdDiff
 from viewkeeper.catalog.catalog import Catalog, ViewDefinition
 from viewkeeper.report import FollowedReport
-from viewkeeper.storage.commits import Entry
+from viewkeeper.storage.commits import Applied, Entry
 from viewkeeper.storage.relation import DataFile, Layer, RelationState, layers_between
 
 
@@ -28,6 +28,7 @@ class Draft:
     operation: str
     catalog: Catalog = field(init=False)
     relations: dict[str, RelationState] = field(init=False)
+    streams: dict[str, Applied] = field(init=False)
     report: dict[str, Any] = field(default_factory=dict)
     redefined: dict[str, ViewDefinition] = field(default_factory=dict)
     """Views whose rows still are those of an earlier definition, with that definition."""
@@ -41,6 +42,7 @@ class Draft:
     def __post_init__(self) -> None:
         self.catalog = self.base.catalog
         self.relations = dict(self.base.relations)
+        self.streams = dict(self.base.streams)
 
     @property
     def version(self) -> int:
@@ -93,7 +95,7 @@ class Draft:
     def copied(self) -> Draft:
         """The same draft, to go back to."""
         copy = Draft(self.base, self.operation, dict(self.report), dict(self.redefined))
-        copy.catalog, copy.relations = self.catalog, dict(self.relations)
+        copy.catalog, copy.relations, copy.streams = self.catalog, dict(self.relations), dict(self.streams)
         copy.followed, copy.net = self.followed, self.net
         return copy
 
@@ -110,6 +112,7 @@ class Draft:
         self.catalog = self.catalog.without(name)
         self.relations.pop(name, None)
         self.relations.pop(propagated_name(name), None)
+        self.streams = {stream: one for stream, one in self.streams.items() if one.table != name}
 
     def changed_relations(self) -> tuple[str, ...]:
         return tuple(n for n, s in self.relations.items() if self.base.relations.get(n) != s)
@@ -118,7 +121,8 @@ class Draft:
         relations = dict(self.relations)
         for name in self.changed_relations():
             relations[name] = relations[name].forgetting(self._horizon(name))
-        return Entry(self.version, self.catalog, relations, self.operation, report=self.report)
+        operation, report = self.operation, self.report
+        return Entry(self.version, self.catalog, relations, operation, report=report, streams=self.streams)
 
     def _horizon(self, relation: str) -> int:
         """Up to which commit a relation's log is forgotten: no view needs it, and it is long past."""

@@ -58,7 +58,8 @@ def rebased(draft: Draft, newest: Entry) -> Draft | None:
     same_views = {n: v.sql for n, v in newest.catalog.views.items()} == {
         n: v.sql for n, v in draft.catalog.views.items()
     }
-    if written & tables or written & moved or not same_views or _redefines(draft):
+    drops = draft.base.catalog.tables.keys() - draft.catalog.tables.keys()
+    if written & tables or written & moved or drops or not same_views or _redefines(draft):
         return None
     result = Draft(newest, draft.operation, report=draft.report)
     for name in written:

@@ -16,6 +16,9 @@ from viewkeeper.errors import MissingFile
 from viewkeeper.storage.following.state import Followed, Options
 from viewkeeper.storage.relation import DataFile
 
+CATALOG = "catalog"
+"""No format: the session's catalog says which one a table has, and where it is."""
+
 
 @dataclass(frozen=True)
 class Observed:
