@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any
 
-from viewkeeper.algebra.clock import is_clock
 from viewkeeper.algebra.inner_names import shown
 from viewkeeper.algebra.schema import Column, ForeignKey, TableSchema, is_hidden
 from viewkeeper.errors import NotFound, UnknownTable
@@ -122,7 +121,7 @@ class Catalog:
     @property
     def own_tables(self) -> tuple[str, ...]:
         """The tables without the engine's own, such as clocks, which users do not name."""
-        return tuple(name for name in self.tables if not is_clock(name) and not is_hidden(name))
+        return tuple(name for name in self.tables if not is_hidden(name))
 
     def spelled(self, name: str) -> str | None:
         """What the table or view of the user's name is called inside, or None."""
