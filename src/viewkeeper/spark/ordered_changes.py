@@ -104,7 +104,7 @@ class OrderedChanges:
         if not self.written.rows:
             return
         schema = draft.catalog.tables[self.table]
-        memory = self._memory(engine, draft, schema) if self.reading.order else None
+        memory = self._memory(engine, draft, schema)
         frames: dict[str, DataFrame] = {"changes": self.written.frame}
         stored = _stored(engine, draft, schema, frames)
         known = self._known(engine, draft, schema, stored, memory, frames)
@@ -150,17 +150,17 @@ class OrderedChanges:
             found.append(projected(stored, (*same(schema.key), *ranks)))
         return found
 
-    def _memory(self, engine: SparkEngine, draft: Draft, schema: TableSchema) -> TableSchema:
+    def _memory(self, engine: SparkEngine, draft: Draft, schema: TableSchema) -> TableSchema | None:
         """The memory of the table; it is made with the first changes that have an order."""
         name, order = memory_name(schema.name), ", ".join(self.reading.order)
         known = draft.catalog.tables.get(name)
         if known is not None and known.property(ORDER) != order:
             raise InvalidOption(
-                f"Changes of {shown(schema.name)} cannot be ordered by {order}.",
+                f"Changes of {shown(schema.name)} cannot be ordered by {order or 'nothing'}.",
                 f"Earlier ones were ordered by {known.property(ORDER)}, and are compared with these.",
                 "Order them as before, or load the table anew.",
             )
-        if known is not None:
+        if known is not None or not order:
             return known
         kinds = {one.name: one.type for one in columns_of(self.written.frame)}
         columns = (
