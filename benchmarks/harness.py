@@ -25,7 +25,7 @@ from rich import box
 from rich.table import Table as RichTable
 
 from viewkeeper.cli.output import console
-from viewkeeper.spark.session import COMPILED
+from viewkeeper.spark.start import COMPILED
 
 
 @dataclass(frozen=True)

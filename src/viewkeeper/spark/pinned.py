@@ -10,6 +10,7 @@ from viewkeeper.spark.engine import SparkEngine
 from viewkeeper.spark.read import Read, Reader, Source
 from viewkeeper.sql.render import relation_name
 from viewkeeper.storage.draft import Draft
+from viewkeeper.storage.following.known import in_the_form_of
 from viewkeeper.storage.footers import OneOf
 from viewkeeper.storage.relation import Layer, RelationState
 
@@ -79,7 +80,7 @@ class Pinned:
     def _state(self, read: Read | Scan) -> RelationState:
         """The state of a stored relation that is read."""
         new = self.draft.relations[read.table]
-        return self.old.get(read.table, new) if read.at is State.OLD else new
+        return in_the_form_of(new, self.old.get(read.table, new)) if read.at is State.OLD else new
 
     def only_gained(self, relation: str) -> bool:
         """Whether a bag has gained rows and lost none, as the footers of its layers tell."""

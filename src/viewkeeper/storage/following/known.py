@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from viewkeeper.errors import InvalidOption
 from viewkeeper.storage.following.delta_format import DeltaFormat
 from viewkeeper.storage.following.formats import Format
@@ -37,3 +39,10 @@ def versions_behind(state: RelationState) -> int:
     """How many versions a followed table has that are not recorded."""
     known = recorded(state)
     return format_of(known.format).newest(known.address, known.options, known.version) - known.version
+
+
+def in_the_form_of(new: RelationState, old: RelationState) -> RelationState:
+    """A followed table as it was, with the columns that have been added since: its rows have NULL there."""
+    if old.followed is None or new.followed is None or not set(old.names) < set(new.names):
+        return old
+    return replace(old, columns=new.columns, followed=replace(old.followed, fields=new.followed.fields))
