@@ -7,7 +7,7 @@ import re
 from tests.test_reachable import SOURCE, imported, modules
 
 LAYERS = (
-    ("errors", "limits", "side_by_side", "tracing"),
+    ("errors", "htmltable", "limits", "side_by_side", "tracing"),
     ("algebra",),
     ("rewrite",),
     ("catalog", "plain", "report", "delta"),

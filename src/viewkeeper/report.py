@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, overload
 
 from viewkeeper.algebra.inner_names import shown
+from viewkeeper.htmltable import html_table
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,22 @@ class Report(Sequence[ViewReport]):
     def of(self, view: str) -> ViewReport:
         """The report of one view, by name."""
         return next(entry for entry in self.views if entry.view.lower() == view.lower())
+
+    def _repr_html_(self) -> str:
+        """For notebooks: a line per view, and what the refresh cost as a whole."""
+        lines = (
+            {
+                "view": entry.view,
+                "strategy": entry.strategy,
+                "rows_read": entry.rows_read,
+                "rows_written": entry.rows_written,
+                "seconds": entry.seconds,
+                "reason": entry.reason.sentence,
+            }
+            for entry in self
+        )
+        cost = f"version {self.version}, {self.actions} Spark actions, {self.seconds:.2f} s"
+        return html_table(lines, "Every view is up to date.", cost)
 
     def to_dict(self) -> dict[str, Any]:
         return {

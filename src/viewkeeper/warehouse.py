@@ -37,7 +37,7 @@ from viewkeeper.report import Report
 from viewkeeper.spark.change_rows import Reading
 from viewkeeper.spark.feed import change_feed
 from viewkeeper.spark.session import DataFrame, SparkSession, StreamingQuery
-from viewkeeper.spark.start import started
+from viewkeeper.spark.start import is_started, started
 from viewkeeper.storage.clocks import instant_of
 from viewkeeper.storage.commits import states_between
 from viewkeeper.transactions import commit_changes
@@ -52,7 +52,7 @@ class Warehouse:
     """Tables, and views that are kept equal to their queries. Made by `viewkeeper.open`."""
 
     def __init__(self, path: str, spark: SparkSession | None = None, log_queries: bool = False) -> None:
-        self._owns_spark = spark is None
+        self._owns_spark = spark is None and not is_started()
         self.spark = spark or started()
         self._work = opened(path, self.spark, log_queries)
         self.path = self._work.log.folder.url

@@ -64,7 +64,7 @@ def get(url: str, body: Any = None, token: str = "") -> Answer:
     if token:
         request.add_header("authorization", f"Bearer {token}")
     try:
-        with urllib.request.urlopen(request, timeout=120) as found:
+        with urllib.request.urlopen(request, timeout=600) as found:
             return Answer(found.status, dict(found.headers), found.read())
     except urllib.error.HTTPError as error:
         return Answer(error.code, dict(error.headers), error.read())

@@ -12,6 +12,7 @@ from viewkeeper.algebra.inner_names import shown
 from viewkeeper.catalog.catalog import ViewDefinition, view_named
 from viewkeeper.catalog.freshness import target_of
 from viewkeeper.errors import NotFound, ViewkeeperError
+from viewkeeper.htmltable import html_table
 from viewkeeper.inspect.left_open import one_of_several
 from viewkeeper.seen import changes_of, stale_views, unseen_commits
 from viewkeeper.storage.clocks import next_change
@@ -75,6 +76,13 @@ class Status:
         return asdict(self)
 
 
+class Standings(list[Status]):
+    """Where everything stands; a table in notebooks."""
+
+    def _repr_html_(self) -> str:
+        return html_table((one.to_dict() for one in self), "The warehouse is empty.")
+
+
 @dataclass(frozen=True)
 class HistoryEntry:
     """One commit in which a view was refreshed or defined, or a refresh that failed and the version that it
@@ -97,15 +105,16 @@ def status(log: WarehouseLog, now: datetime | None = None) -> list[Status]:
     order = entry.catalog.in_order()
     tables = {name: _table_status(entry, name) for name in entry.catalog.own_tables}
     behind = {name for name, table in tables.items() if table.versions_behind}
-    changes = {shown(view.name): _clock_changes(entry, view, now) for view in order}
+    changes = {shown(view.name): clock_changes(entry, view, now) for view in order}
     stale = set(stale_views(log, Draft(entry, "")))
     stale |= {view.name for view in order if entry.catalog.base_tables(view) & behind}
-    views = (_view_status(log, entry, view, view.name in stale, now) for view in order)
-    timed = (_with_change(one, changes[one.name], now) for one in views)
-    return [*tables.values(), *(replace(one, failing=failing.get(one.name, "")) for one in timed)]
+    found = (_view_status(log, entry, view, view.name in stale, now) for view in order)
+    timed = (_with_change(one, changes[one.name], now) for one in found)
+    views = (replace(one, failing=failing.get(one.name, "")) for one in timed)
+    return Standings([*tables.values(), *views])
 
 
-def _clock_changes(entry: Entry, view: ViewDefinition, now: datetime) -> datetime | None:
+def clock_changes(entry: Entry, view: ViewDefinition, now: datetime) -> datetime | None:
     """When a clock below a view shows something else than it did; None where there is none."""
     found = (Clock.of(entry.catalog.tables[name]) for name in entry.catalog.base_tables(view))
     clocks = [clock for clock in found if clock is not None]
@@ -115,7 +124,11 @@ def _clock_changes(entry: Entry, view: ViewDefinition, now: datetime) -> datetim
 def _with_change(found: Status, at: datetime | None, now: datetime) -> Status:
     if at is None:
         return found
-    return replace(found, stale=found.stale or at <= now, stale_from=at.isoformat(timespec="seconds"))
+    told = replace(found, stale=found.stale or at <= now, stale_from=at.isoformat(timespec="seconds"))
+    if at > now or found.seconds_behind is None:
+        return told
+    age = round((now - at).total_seconds(), 1)
+    return replace(told, seconds_behind=max(found.seconds_behind, age))
 
 
 def _table_status(entry: Entry, name: str) -> Status:

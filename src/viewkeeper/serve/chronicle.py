@@ -60,10 +60,14 @@ class Chronicle:
                 return
             for version in self.log.versions():
                 if version > self._read:
-                    self._take(self.log.entry(version))
-            self._read = newest
+                    self._read = version
+                    self._take(version)
 
-    def _take(self, entry: Entry) -> None:
+    def _take(self, version: int) -> None:
+        try:
+            entry = self.log.entry(version)
+        except ViewkeeperError:  # forgotten meanwhile
+            return
         reports = [report for report in entry.report.get("views", ()) if report["strategy"] != "none"]
         for report in reports:
             name = self._inside(entry, report["view"])

@@ -52,7 +52,7 @@ def _relation(desk: Desk, keeper: Keeper | None, entry: Entry, one: Status) -> d
     return {
         **plain,
         "lag_seconds": freshness(view.properties).lag,
-        "reads": [shown(name) for name in view.reads],
+        "reads": _read(entry, view),
         "read_by": [shown(name) for name in entry.catalog.dependents(known)],
         "last": _last(refreshes),
         "line": [_point(refresh) for refresh in refreshes[-LINE:]],
@@ -60,6 +60,12 @@ def _relation(desk: Desk, keeper: Keeper | None, entry: Entry, one: Status) -> d
         "failures": keeper.seen[known].total_failures if keeper is not None else 0,
         "unmet": keeper.unmet.get(known, "") if keeper is not None else "",
     }
+
+
+def _read(entry: Entry, view: ViewDefinition) -> list[str]:
+    """The tables and views that a view reads, each once; no clocks."""
+    known = {*entry.catalog.own_tables, *entry.catalog.views}
+    return [shown(name) for name in dict.fromkeys(view.reads) if name in known]
 
 
 def _last(refreshes: list[Refreshed]) -> dict[str, Any] | None:
@@ -125,9 +131,9 @@ def lineage(desk: Desk) -> dict[str, Any]:
         for one in status(desk.log)
     ]
     edges = [
-        {"from": shown(read), "to": shown(view.name)}
+        {"from": read, "to": shown(view.name)}
         for view in entry.catalog.in_order()
-        for read in dict.fromkeys(view.reads)
+        for read in _read(entry, view)
     ]
     last = desk.chronicle.last_refresh()
     return finite({"nodes": nodes, "edges": edges, "lattice": desk.lattice(), "last": last})  # type: ignore[no-any-return]

@@ -9,7 +9,7 @@ from datetime import datetime
 from viewkeeper.catalog.catalog import ViewDefinition
 from viewkeeper.catalog.freshness import freshness
 from viewkeeper.errors import ViewkeeperError
-from viewkeeper.inspect.status import behind_since, written_at
+from viewkeeper.inspect.status import behind_since, clock_changes, written_at
 from viewkeeper.seen import stale_views
 from viewkeeper.serve.schedule import Watched
 from viewkeeper.storage.commits import Entry, WarehouseLog
@@ -62,6 +62,8 @@ def _watched(
     done = written_at(log, view.published) if view.published is not None else None
     if view.name in stale and view.position is not None:
         since.append(behind_since(log, entry, view) or done or now)
+    if (ticked := clock_changes(entry, view, now)) is not None and ticked <= now:
+        since.append(ticked)
     times = [time for time in (done, own.checked) if time is not None]
     return Watched(
         view.name,

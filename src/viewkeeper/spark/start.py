@@ -68,6 +68,11 @@ def started(wanted: Wanted | None = None, environment: Mapping[str, str] = os.en
         return builder.getOrCreate()
 
 
+def is_started() -> bool:
+    """Whether there is a session already, which is not ours to end."""
+    return SparkSession.getActiveSession() is not None
+
+
 def settings(wanted: Wanted, environment: Mapping[str, str], cores: int, memory: int) -> dict[str, str]:
     """What a classic session is told; under spark-submit nothing but what is asked for."""
     asked = {**({"spark.master": wanted.master} if wanted.master else {}), **wanted.conf}

@@ -2,47 +2,83 @@
 
 import { h, s } from "./dom.js";
 
-const WIDE = 184, HIGH = 50, GAP_X = 88, GAP_Y = 22;
+const WIDE = 184, HIGH = 50, GAP_X = 88, GAP_Y = 22, THIN = 6;
 
-/** The place of each node: its layer is the longest way to it, its order that of what it reads. */
-export function layout(nodes, edges) {
+/** How far each node is from the beginning: the longest way to it. */
+function depths(nodes, edges) {
   const into = new Map(nodes.map((node) => [node.id, []])), depth = new Map();
   for (const { from, to } of edges) if (into.has(from) && into.has(to) && from !== to) into.get(to).push(from);
-  const deep = (id, seen = new Set()) => {
+  const deep = (id, above) => {
     if (depth.has(id)) return depth.get(id);
-    if (seen.has(id)) return 0;
-    seen.add(id);
-    const found = Math.max(-1, ...into.get(id).map((one) => deep(one, seen))) + 1;
+    if (above.has(id)) return 0;
+    const found = 1 + Math.max(-1, ...into.get(id).map((one) => deep(one, new Set([...above, id]))));
     depth.set(id, found);
     return found;
   };
-  nodes.forEach((node) => deep(node.id));
-  const layers = [];
-  for (const node of nodes) (layers[depth.get(node.id)] ??= []).push(node.id);
-  const place = new Map();
-  layers.forEach((layer) => {
-    layer.forEach((id, order) => place.set(id, order));
-    const middle = (id) => {
-      const read = into.get(id).map((one) => place.get(one));
-      return read.length ? read.reduce((a, b) => a + b, 0) / read.length : place.get(id);
-    };
-    const wanted = new Map(layer.map((id) => [id, middle(id)]));
-    layer.sort((a, b) => wanted.get(a) - wanted.get(b)).forEach((id, order) => place.set(id, order));
-  });
-  const most = Math.max(1, ...layers.map((layer) => layer.length));
-  const at = new Map();
-  layers.forEach((layer, column) => layer.forEach((id, order) => at.set(id, {
-    x: column * (WIDE + GAP_X),
-    y: (order + (most - layer.length) / 2) * (HIGH + GAP_Y),
-  })));
-  return { at, width: layers.length * (WIDE + GAP_X) - GAP_X, height: most * (HIGH + GAP_Y) - GAP_Y };
+  nodes.forEach((node) => deep(node.id, new Set()));
+  return depth;
 }
 
-function curve(a, b) {
-  const x1 = a.x + WIDE, y1 = a.y + HIGH / 2, x2 = b.x, y2 = b.y + HIGH / 2;
-  if (x2 > x1) return `M${x1},${y1}C${x1 + GAP_X / 2},${y1} ${x2 - GAP_X / 2},${y2} ${x2},${y2}`;
-  const low = Math.max(a.y, b.y) + HIGH + GAP_Y / 2; // back, or down the same layer
-  return `M${a.x + WIDE / 2},${a.y + HIGH}C${a.x + WIDE / 2},${low + 14} ${b.x + WIDE / 2},${low + 14} ${b.x + WIDE / 2},${b.y + HIGH}`;
+/**
+ * The place of each node: layers from left to right, in each the order of what stands before. An edge over
+ * several layers has a place of its own in those between, so that it runs beside the nodes there.
+ */
+export function layout(nodes, edges) {
+  const depth = depths(nodes, edges), layers = [], before = new Map(), bends = new Map();
+  for (const node of nodes) {
+    (layers[depth.get(node.id)] ??= []).push({ id: node.id, high: HIGH });
+    before.set(node.id, []);
+  }
+  for (const { from, to } of edges) {
+    const key = `${from}\n${to}`;
+    if (!depth.has(from) || !depth.has(to) || bends.has(key)) continue;
+    const way = [];
+    for (let level = depth.get(from) + 1; level < depth.get(to); level += 1) {
+      const id = `${key}\n${level}`;
+      layers[level].push({ id, high: THIN });
+      before.set(id, [way.at(-1) ?? from]);
+      way.push(id);
+    }
+    bends.set(key, way);
+    before.get(to).push(way.at(-1) ?? from);
+  }
+  return { ...placed(Array.from(layers, (layer) => layer ?? []), before), bends };
+}
+
+function placed(layers, before) {
+  const at = new Map(), tall = (layer) => layer.reduce((sum, one) => sum + one.high + GAP_Y, -GAP_Y);
+  const height = Math.max(HIGH, ...layers.map(tall)), rank = new Map();
+  layers.forEach((layer, column) => {
+    const wanted = new Map(layer.map((one, order) => {
+      const places = before.get(one.id).map((id) => rank.get(id)).filter((place) => place !== undefined);
+      return [one.id, places.length ? places.reduce((a, b) => a + b, 0) / places.length : order * 1000];
+    }));
+    layer.sort((a, b) => wanted.get(a.id) - wanted.get(b.id));
+    let y = (height - tall(layer)) / 2;
+    for (const one of layer) {
+      at.set(one.id, { x: column * (WIDE + GAP_X), y, high: one.high });
+      rank.set(one.id, y + one.high / 2);
+      y += one.high + GAP_Y;
+    }
+  });
+  return { at, width: layers.length * (WIDE + GAP_X) - GAP_X, height };
+}
+
+/** The way of an edge from the right side of one node to the left side of another, past what is between. */
+function curve(places) {
+  const [a, b] = [places[0], places.at(-1)];
+  if (b.x <= a.x) { // back, or down the same layer
+    const low = Math.max(a.y, b.y) + HIGH + GAP_Y / 2 + 14;
+    return `M${a.x + WIDE / 2},${a.y + HIGH}C${a.x + WIDE / 2},${low} ${b.x + WIDE / 2},${low} ${b.x + WIDE / 2},${b.y + HIGH}`;
+  }
+  const middle = (one) => one.y + one.high / 2;
+  let path = `M${a.x + WIDE},${middle(a)}`;
+  places.slice(1).forEach((next, place) => {
+    const last = places[place], x1 = last.x + WIDE, x2 = next.x;
+    path += `C${x1 + GAP_X / 2},${middle(last)} ${x2 - GAP_X / 2},${middle(next)} ${x2},${middle(next)}`;
+    if (next !== b) path += `H${next.x + WIDE}`;
+  });
+  return path;
 }
 
 const cut = (text, most = 25) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
@@ -52,8 +88,7 @@ const cut = (text, most = 25) => (text.length > most ? `${text.slice(0, most - 1
  * Gives the element, and `light(ids, edges)`, which marks some of it.
  */
 export function graph(words, nodes, edges, { low = false } = {}) {
-  const placedBy = edges.filter((edge) => !edge.free);
-  const { at, width, height } = layout(nodes, placedBy);
+  const { at, width, height, bends } = layout(nodes, edges);
   const whole = { w: Math.max(width + 48, low ? 900 : 760), h: height + 48 };
   Object.assign(whole, { x: (width - whole.w) / 2, y: -24 });
   const view = innerWidth < 600 ? { x: -16, y: (height - 330) / 2, w: 330, h: 330 } : { ...whole };
@@ -63,7 +98,8 @@ export function graph(words, nodes, edges, { low = false } = {}) {
     s("path", { d: "M0,0L8,4L0,8Z", fill: "currentColor", opacity: ".65" })));
   const paths = edges.filter((edge) => at.has(edge.from) && at.has(edge.to)).map((edge) => {
     const a = at.get(edge.from), b = at.get(edge.to);
-    const path = s(`path.edge${edge.kind ? `.${edge.kind}` : ""}`, { d: curve(a, b), "marker-end": "url(#arrow)", "data-from": edge.from, "data-to": edge.to });
+    const between = (bends.get(`${edge.from}\n${edge.to}`) ?? []).map((id) => at.get(id));
+    const path = s(`path.edge${edge.kind ? `.${edge.kind}` : ""}`, { d: curve([a, ...between, b]), "marker-end": "url(#arrow)", "data-from": edge.from, "data-to": edge.to });
     const text = edge.text && s("text.edge-text.soft", { x: (a.x + WIDE + b.x) / 2, y: (a.y + b.y + HIGH) / 2 - 5, "text-anchor": "middle" }, cut(edge.text, 22));
     return [path, text];
   });
