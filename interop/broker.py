@@ -17,6 +17,8 @@ from interop.packages import BROKER_PACKAGES, HERE
 _IVY = HERE / ".ivy-kafka"
 _SPARK = Path(pyspark.__file__).parent
 
+_CLUSTER = "hsnn0fr0TNy9AZv0eGGo2g"
+
 _CONFIGURATION = """\
 process.roles=broker,controller
 node.id=1
@@ -35,11 +37,10 @@ log.dirs={folder}/log
 @contextmanager
 def broker(folder: Path) -> Iterator[str]:
     """A broker that runs meanwhile; its address."""
-    identity = _fetched()
     port = _free_port()
     configuration = folder / "server.properties"
     configuration.write_text(_CONFIGURATION.format(port=port, controller=_free_port(), folder=folder))
-    _java("kafka.tools.StorageTool", "format", "-t", identity, "-c", str(configuration)).wait(timeout=120)
+    _java("kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", str(configuration)).wait(timeout=120)
     process = _java("kafka.Kafka", str(configuration))
     try:
         _wait(port, process)
@@ -49,24 +50,20 @@ def broker(folder: Path) -> Iterator[str]:
         process.wait(timeout=60)
 
 
-def _fetched() -> str:
-    """Fetches the jars, which Spark's own resolver does for a program that tells a new id of a cluster."""
-    command = [str(_SPARK / "bin" / "spark-submit"), "--packages", ",".join(BROKER_PACKAGES)]
-    command += ["--conf", f"spark.jars.ivy={_IVY}", "--class", "kafka.tools.StorageTool"]
-    environment = {**os.environ, "SPARK_HOME": str(_SPARK)}
-    done = subprocess.run(
-        [*command, "spark-internal", "random-uuid"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout.split()[-1]
+def fetched() -> Path:
+    """The folder of the broker's jars, which Spark's own resolver fetches for a program that does nothing."""
+    jars = _IVY / "jars"
+    if not jars.is_dir():
+        command = [str(_SPARK / "bin" / "spark-submit"), "--packages", ",".join(BROKER_PACKAGES)]
+        command += ["--conf", f"spark.jars.ivy={_IVY}", "--class", "kafka.tools.StorageTool"]
+        environment = {**os.environ, "SPARK_HOME": str(_SPARK)}
+        subprocess.run([*command, "spark-internal", "random-uuid"], env=environment, check=True)
+    return jars
 
 
 def _java(main: str, *arguments: str) -> subprocess.Popen[bytes]:
     scala = (_SPARK / "jars").glob("scala-*.jar")  # Spark's resolver leaves out what Spark has
-    path = ":".join([f"{_IVY}/jars/*", *map(str, scala)])
+    path = ":".join([f"{fetched()}/*", *map(str, scala)])
     command = ["java", "-Xmx256m", "-cp", path, main, *arguments]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 

@@ -9,17 +9,21 @@ import pytest
 from pyspark.sql import SparkSession
 
 import viewkeeper as vk
+from interop.broker import fetched
 from interop.jvm import Writer
-from interop.packages import DELTA_SETTINGS, FOLLOWER_PACKAGES, IVY
+from interop.packages import DELTA_SETTINGS, FOLLOWER_PACKAGES, IVY, TOKENS
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    [tokens] = fetched().glob("*spark-token-provider-kafka*.jar")
     builder = (
         SparkSession.builder.master("local[2]")
         .appName("viewkeeper-interop")
         .config("spark.jars.ivy", str(IVY))
         .config("spark.jars.packages", ",".join(FOLLOWER_PACKAGES))
+        .config("spark.jars.excludes", TOKENS)
+        .config("spark.jars", str(tokens))
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "2")

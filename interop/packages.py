@@ -25,5 +25,8 @@ WRITER_PACKAGES = (DELTA,)
 FOLLOWER_PACKAGES = ("org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0", DELTA)
 """Of the pinned Spark, on which Viewkeeper runs; the Delta connector serves as its catalog alone."""
 
-BROKER_PACKAGES = ("org.apache.kafka:kafka_2.13:4.3.1",)
+TOKENS = "org.apache.spark:spark-token-provider-kafka-0-10_2.13"
+"""What Spark's Kafka connector asks for tokens: Maven Central has it in no newer version than this."""
+
+BROKER_PACKAGES = ("org.apache.kafka:kafka_2.13:4.3.1", f"{TOKENS}:4.0.0")
 """Of the Kafka broker."""
