@@ -187,7 +187,7 @@ def _last(shown: Explanation) -> list[str]:
     parent = [f"by way of {shown.parent}"] if shown.parent else []
     note = [shown.note] if shown.note else []
     last = [f"last: {shown.last_refresh()}"] if shown.last else []
-    return [*note, *parent, *shared_with(shown.shares), *last]
+    return [*note, *shown.why_alone(), *parent, *shared_with(shown.shares), *last]
 
 
 def print_report(report: Report) -> None:

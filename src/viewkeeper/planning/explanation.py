@@ -77,7 +77,7 @@ class Explanation:
     `shares` are steps that are done once for this view and for others, which it names. `fresh` are keys whose
     rows are looked up in the changes, because all their changed values are new or gone. `note` says what the
     view's text leaves open. `strata` are the names of what is done for each stored relation; `alone` is why a
-    view that has a summary-delta takes part in no lattice.
+    view is no summary table that takes part in a lattice.
     """
 
     view: str
@@ -110,7 +110,7 @@ class Explanation:
             ),
             *(f"  not {name}: {reason}" for name, reason in self.rejected),
             *(f"  {relation}: {done}" for relation, done in self.strata.items() if len(self.strata) > 1),
-            *([f"  in no lattice: {self.alone}"] if self.alone else []),
+            *(f"  {line}" for line in self.why_alone()),
             *(f"  keeps {kept}" for kept in self.kept()),
             *([f"  by way of {self.parent}"] if self.parent else []),
             *(f"  {shared}" for shared in shared_with(self.shares)),
@@ -125,6 +125,14 @@ class Explanation:
         if self.figures:
             parts += ["", f"{FIGURES}:", _indented(self.figures)]
         return "\n".join(parts)
+
+    def why_alone(self) -> list[str]:
+        """Why the view takes part in no lattice; one that is maintained otherwise is no summary table at
+        all."""
+        if self.alone is None:
+            return []
+        is_summed_up = SUMMARY_DELTA in (self.strategy, *self.strata.values())
+        return [f"{'in no lattice' if is_summed_up else 'no summary table'}: {self.alone}"]
 
     def kept(self) -> list[str]:
         """The relations stored for the view, with their sizes."""
@@ -223,10 +231,9 @@ def explanation(
 
 
 def _why_alone(view: View, choice: Choice) -> Reason | None:
-    """Why a view that is maintained by its summary-delta gets and gives none in a lattice."""
-    if choice.strategy.name == SUMMARY_DELTA and isinstance(view.summary, Reason):
-        return view.summary
-    return None
+    """Why a view that is maintained change by change is no summary, and gets and gives no summary-deltas."""
+    is_maintained = isinstance(choice.strategy, Incremental)
+    return view.summary if is_maintained and isinstance(view.summary, Reason) else None
 
 
 def shared_with(shares: Mapping[str, list[str]]) -> list[str]:

@@ -1,14 +1,16 @@
 """The dialect that users' text is read in: Spark's, with functions kept by name that sqlglot would change.
 
 sqlglot reads `log10(x)` as LOG(10, x), which differs in the last digit, and `to_char(x, f)` so that its
-format is lost. A call that is read under its own name is written as it was. It also takes the two quotes of
-`'it''s'` for the end of a text and the start of another, where Spark reads one quote.
+format is lost; of `percentile(x, p, n)` it loses how often each value counts. A call that is read under its
+own name is written as it was. It also takes the two quotes of `'it''s'` for the end of a text and the start
+of another, where Spark reads one quote.
 """
 
 from __future__ import annotations
 
 from typing import ClassVar
 
+from sqlglot import exp
 from sqlglot.dialects import Spark
 from sqlglot.parsers.spark import SparkParser
 
@@ -18,8 +20,18 @@ _BY_NAME = frozenset(
 )
 
 
+def _percentile(arguments: list[exp.Expr]) -> exp.Expr:
+    if len(arguments) == 2:
+        return exp.Quantile(this=arguments[0], quantile=arguments[1])
+    return exp.Anonymous(this="percentile", expressions=arguments)
+
+
 class _SparkParser(SparkParser):
-    FUNCTIONS: ClassVar = {n: build for n, build in SparkParser.FUNCTIONS.items() if n not in _BY_NAME}
+    FUNCTIONS: ClassVar = {
+        **{name: build for name, build in SparkParser.FUNCTIONS.items() if name not in _BY_NAME},
+        "PERCENTILE": _percentile,
+    }
+    FUNCTION_PARSERS: ClassVar = {n: p for n, p in SparkParser.FUNCTION_PARSERS.items() if n != "PERCENTILE"}
 
 
 class ViewkeeperSpark(Spark):  # type: ignore[misc]
