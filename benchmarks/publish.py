@@ -19,6 +19,7 @@ from deltalake import write_deltalake
 
 from benchmarks.harness import Comparison, Table
 from viewkeeper.algebra.schema import Column
+from viewkeeper.publishing.layout import Layout
 from viewkeeper.publishing.publisher import Publisher
 from viewkeeper.storage.objects import Folder
 from viewkeeper.storage.relation import RelationState
@@ -57,7 +58,7 @@ def _changes(
     table: Table, folder: Path, keys: npt.NDArray[np.int64], vectors: bool, anew: float, scale: float
 ) -> None:
     mode = "deletion vectors" if vectors else "copy-on-write"
-    writer = Publisher(Folder(str(folder)), mode.replace(" ", "-"), "v", ("id",), vectors)
+    writer = Publisher(Folder(str(folder)), mode.replace(" ", "-"), "v", ("id",), Layout(vectors))
     known = [writer.replace(0, STATE, rows_of(keys, 0))]
     rng = np.random.default_rng(1)
     for version, number in enumerate(CHANGES, start=1):

@@ -22,7 +22,11 @@ DELTA_SETTINGS = {
 WRITER_PACKAGES = (DELTA,)
 """Of the process that writes tables as others do."""
 
-FOLLOWER_PACKAGES = ("org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0", DELTA)
+FOLLOWER_PACKAGES = (
+    "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
+    "org.apache.hadoop:hadoop-aws:3.5.0",
+    DELTA,
+)
 """Of the pinned Spark, on which Viewkeeper runs; the Delta connector serves as its catalog alone."""
 
 TOKENS = "org.apache.spark:spark-token-provider-kafka-0-10_2.13"

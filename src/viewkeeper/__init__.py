@@ -12,13 +12,15 @@ wh.refresh()
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from viewkeeper.errors import ViewkeeperError
-from viewkeeper.reading import Rows, changes, read
 from viewkeeper.report import Reason, Report, ViewReport
 
 if TYPE_CHECKING:
+    from viewkeeper.reading import Rows, changes, read
     from viewkeeper.spark.session import SparkSession
     from viewkeeper.warehouse import Warehouse
 
@@ -39,14 +41,23 @@ __all__ = [
 ]
 
 
-def open(path: str, spark: SparkSession | None = None, *, log_queries: bool = False) -> Warehouse:
+def open(
+    path: str,
+    spark: SparkSession | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    *,
+    publish: bool = False,
+    log_queries: bool = False,
+) -> Warehouse:
     """Opens the warehouse at a path or URL; makes it, and a local Spark session, where missing.
 
-    `log_queries`: the shapes of queries are counted, for `Warehouse.advise`.
+    `storage_options` open an object store, as for deltalake; they are not written anywhere. `publish`: views
+    that are created are published as Delta tables, unless their properties say otherwise. `log_queries`: the
+    shapes of queries are counted, for `Warehouse.advise`.
     """
     from viewkeeper.warehouse import Warehouse
 
-    return Warehouse(str(path), spark, log_queries)
+    return Warehouse(str(path), spark, log_queries, storage_options, publish)
 
 
 def register(spark: SparkSession) -> None:
@@ -57,7 +68,9 @@ def register(spark: SparkSession) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    """What needs Spark is imported when it is asked for: readers do without."""
+    """What needs Spark, or plans, is imported when it is asked for: readers and tasks do without."""
+    if name in ("Rows", "changes", "read"):
+        return getattr(import_module("viewkeeper.reading"), name)
     if name == "Warehouse":
         from viewkeeper.warehouse import Warehouse
 

@@ -93,7 +93,7 @@ def _files(work: Workspace, entry: Entry, oldest: Callable[[str], int]) -> set[s
     for name, state in entry.relations.items():
         if not state.is_stored:
             continue
-        main = main_files(work.log.folder.delta_address(state.folder), state.main_version)
+        main = main_files(work.log.folder, state.folder, state.main_version)
         layers = [
             file for layer in (*state.overlay, *state.changes_after(oldest(name))) for file in layer.files
         ]

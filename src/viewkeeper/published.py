@@ -6,10 +6,12 @@ published.
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -25,24 +27,28 @@ from viewkeeper.errors import ConflictError, NotFound, ViewkeeperError
 from viewkeeper.publishing.files import rows_left
 from viewkeeper.publishing.follow import StateReader, follow_one, publisher_of, typed
 from viewkeeper.publishing.options import (
-    VECTORS,
     Properties,
     Publication,
     checked_columns,
+    checked_layout,
+    properties_of,
     publication,
     publications,
     with_publication,
     without_publication,
 )
+from viewkeeper.publishing.publisher import published_columns
 from viewkeeper.publishing.table import PublishedTable
-from viewkeeper.spark.told_rows import rows_told, signed_told
+from viewkeeper.spark.told_rows import files_told, rows_told, signed_told
 from viewkeeper.storage.commits import Entry
 from viewkeeper.storage.draft import Draft
-from viewkeeper.storage.objects import Folder
 from viewkeeper.storage.publish import publish as commit_draft
 from viewkeeper.workspace import Workspace
 
+T = TypeVar("T")
+
 ATTEMPTS = 3
+_OURS = re.compile(r"_delta_log/|_viewkeeper/|_change_data/|deletion_vector_|([^/]+=[^/]*/)*part-")
 SHOWN = 5
 """So many rows that differ are shown."""
 
@@ -69,13 +75,14 @@ class PublishedCheck:
         return {**told, "missing": list(self.missing), "extra": list(self.extra)}
 
 
-def publish(work: Workspace, name: str, place: str | None, mode: str = VECTORS) -> str:
-    """Publishes a table or view from now on; returns the address of its Delta table."""
+def publish(work: Workspace, name: str, place: str | None, **how: Any) -> str:
+    """Publishes a table or view from now on, as `properties_of` takes it; the address of its Delta table."""
     catalog = work.log.latest().catalog
     known = _known(catalog, name)
     before, operation = _publication(catalog, known), f"publish {shown(known)}"
-    home = None if place is None else Folder(place).url
-    entry = _with_properties(work, operation, known, lambda old: with_publication(old, home, mode))
+    home = None if place is None else work.log.folder.beside(place).url
+    chosen = properties_of(home, **how)
+    entry = _with_properties(work, operation, known, lambda old: with_publication(old, chosen))
     one = _publication(entry.catalog, known)
     assert one is not None
     if before is not None and before.place != one.place:
@@ -105,7 +112,8 @@ def remove(work: Workspace, one: Publication) -> None:
 
 
 def _is_ours(path: str) -> bool:
-    return path.startswith(("_delta_log/", "_viewkeeper/", "part-", "deletion_vector_"))
+    """Whether a file of the table's folder is one of those that are written here."""
+    return bool(_OURS.match(path))
 
 
 def follow(work: Workspace, entry: Entry) -> None:
@@ -169,23 +177,26 @@ def _differences(
 
 def check_publication(name: str, properties: Properties, draft: Draft) -> None:
     """Refuses a relation that is to be published, and that no Delta table can hold."""
-    if publication(name, properties) is not None:
-        columns = (column for column in draft.relations[name].columns if not column.name.startswith("__"))
+    one = publication(name, properties)
+    if one is not None:
+        columns = published_columns(draft.relations[name])
         checked_columns(name, columns)
+        checked_layout(name, one.layout, columns)
 
 
 def reader_of(work: Workspace, entry: Entry, relation: str) -> StateReader:
     """Rows of a relation by Arrow, and by Spark under its settings where Arrow cannot tell them."""
     view = entry.catalog.views.get(relation)
 
-    def under(rows: Callable[[], pa.Table]) -> pa.Table:
+    def under(told: Callable[[], T]) -> T:
         with nullcontext() if view is None else work.under(view):
-            return rows()
+            return told()
 
     return StateReader(
         States(work.log.folder),
         lambda state: under(lambda: rows_told(work.reader, state)),
         lambda old, new: under(lambda: signed_told(work.reader, old, new)),
+        lambda state, place: under(lambda: files_told(work.reader, state, place)),
     )
 
 

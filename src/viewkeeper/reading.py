@@ -9,7 +9,7 @@ cannot merge exactly as Spark does raises `NeedsSpark`, which says why.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from importlib import import_module
@@ -31,6 +31,7 @@ from viewkeeper.storage.commits import WarehouseLog, states_between
 from viewkeeper.storage.feed import feed_columns, feed_of
 from viewkeeper.storage.objects import Folder
 from viewkeeper.storage.relation import RelationState
+from viewkeeper.storage.stores import options_of
 
 if TYPE_CHECKING:
     import duckdb
@@ -77,13 +78,14 @@ def read(
     version: int | None = None,
     columns: Sequence[str] | None = None,
     where: str | None = None,
+    storage_options: Mapping[str, str] | None = None,
 ) -> Rows:
     """The rows of a table or view as last published, or at an earlier version.
 
     `where` is a condition of Spark SQL over its columns: comparisons, AND, OR, NOT, IN, BETWEEN, IS NULL and
-    arithmetic. Files that cannot hold such rows are not read.
+    arithmetic. Files that cannot hold such rows are not read. `storage_options` open an object store.
     """
-    log = opened(path)
+    log = opened(path, storage_options)
     entry = log.latest() if version is None else log.entry(version)
     schema = entry.catalog.schema(name)
     state = entry.relations[schema.name]
@@ -93,9 +95,15 @@ def read(
     return Rows(_shown(found, state, chosen), entry.version)
 
 
-def changes(path: str, name: str, since: int, until: int | None = None) -> Rows:
+def changes(
+    path: str,
+    name: str,
+    since: int,
+    until: int | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> Rows:
     """The rows of a table or view that were inserted, deleted and updated between two versions."""
-    log = opened(path)
+    log = opened(path, storage_options)
     before, after, version = states_between(log, name, since, until)
     schema = log.entry(version).catalog.schema(name)
 
@@ -109,9 +117,9 @@ def changes(path: str, name: str, since: int, until: int | None = None) -> Rows:
     return Rows(pa.table([c.cast(k) for c, k in zip(found.columns, kinds)], pa.schema(fields)), version)
 
 
-def opened(path: str) -> WarehouseLog:
+def opened(path: str, storage_options: Mapping[str, str] | None = None) -> WarehouseLog:
     """The log of a warehouse that is there."""
-    log = WarehouseLog(Folder(str(path), create=False))
+    log = WarehouseLog(Folder(str(path), create=False, options=options_of(storage_options)))
     if not log.versions():
         raise NotFound(
             f"There is no warehouse at {path}.",

@@ -51,10 +51,17 @@ RETENTION = timedelta(days=7)
 class Warehouse:
     """Tables, and views that are kept equal to their queries. Made by `viewkeeper.open`."""
 
-    def __init__(self, path: str, spark: SparkSession | None = None, log_queries: bool = False) -> None:
+    def __init__(
+        self,
+        path: str,
+        spark: SparkSession | None = None,
+        log_queries: bool = False,
+        storage_options: Mapping[str, str] | None = None,
+        publish: bool = False,
+    ) -> None:
         self._owns_spark = spark is None and not is_started()
         self.spark = spark or started()
-        self._work = opened(path, self.spark, log_queries)
+        self._work = opened(path, self.spark, log_queries, storage_options, publish)
         self.path = self._work.log.folder.url
 
     @property
@@ -280,13 +287,24 @@ class Warehouse:
         found = verify(self._work, named, deep)
         return replace(found, measured=measured(self._work, view)) if measure else found
 
-    def publish(self, name: str, to: str | None = None, *, mode: str = VECTORS) -> str:
+    def publish(
+        self,
+        name: str,
+        to: str | None = None,
+        *,
+        mode: str = VECTORS,
+        cdf: bool = False,
+        partition_by: Sequence[str] = (),
+        cluster_by: Sequence[str] = (),
+    ) -> str:
         """Keeps a plain Delta table equal to a table or view, for readers that know nothing of Viewkeeper.
 
         Returns its address: `published/NAME` in the warehouse, or `to`. `mode`: rows that go are marked by
-        deletion vectors ("merge-on-read"), or their files are written anew ("copy-on-write").
+        deletion vectors ("merge-on-read"), or their files are written anew ("copy-on-write"). `cdf`: with a
+        change data feed.
         """
-        return publications.publish(self._work, name, to, mode)
+        how = {"mode": mode, "cdf": cdf, "partition_by": partition_by, "cluster_by": cluster_by}
+        return publications.publish(self._work, name, to, **how)
 
     @property
     def published(self) -> dict[str, str]:

@@ -30,6 +30,8 @@ class Workspace:
     log: WarehouseLog
     engine: SparkEngine
     on_progress: Callable[[ProgressEvent], None] | None = field(default=None)
+    defaults: tuple[tuple[str, str], ...] = ()
+    """Properties of new views that say nothing else."""
     answers: dict[Hashable, bool] = field(default_factory=dict)
     """What was found out about states of relations, which never change."""
     logs_queries: bool = False

@@ -8,10 +8,12 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 
 import viewkeeper as vk
 from viewkeeper import limits
@@ -202,3 +204,18 @@ def test_neither_reading_nor_looking_imports_spark(sales: vk.Warehouse) -> None:
         check=False,
     )
     assert (done.stdout.strip(), done.returncode) == ("[]", 0), done.stderr
+
+
+def test_views_over_followed_tables_are_read(warehouse: vk.Warehouse, tmp_path: Path) -> None:
+    orders = str(tmp_path / "orders")
+    write_deltalake(orders, pa.table({"id": [1, 2], "qty": [3, 4]}))
+    warehouse.follow("orders", orders)
+    warehouse.create_view("total", "SELECT SUM(qty) AS q FROM orders")
+    before = warehouse.version
+    write_deltalake(orders, pa.table({"id": [3], "qty": [5]}), mode="append")
+    warehouse.refresh()
+    assert vk.read(warehouse.path, "total").to_arrow().to_pylist() == [{"q": 12}]
+    assert vk.read(warehouse.path, "total", version=before).to_arrow().to_pylist() == [{"q": 7}]
+    assert len(vk.changes(warehouse.path, "total", before)) > 0
+    with pytest.raises(NeedsSpark, match="others own its files"):
+        vk.read(warehouse.path, "orders")

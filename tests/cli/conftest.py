@@ -227,8 +227,8 @@ class Double:
     def lattice(self) -> Drawing:
         return Drawing()
 
-    def publish(self, name: str, to: str | None, *, mode: str) -> str:
-        self.log.append(("publish", name, to, mode))
+    def publish(self, name: str, to: str | None, *, mode: str, **layout: object) -> str:
+        self.log.append(("publish", name, to, mode, *layout.values()))
         return to or f"here/published/{name}"
 
     def unpublish(self, name: str) -> int:

@@ -5,13 +5,18 @@ import json
 
 def test_publish_says_where(run, warehouse):
     assert run("publish", "v").stdout == "v is published at here/published/v.\n"
-    assert json.loads(run("publish", "v", "--to", "there", "--mode", "copy-on-write", "--json").stdout) == {
+    layout = ("--cdf", "--partition-by", "a, b", "--cluster-by", "c")
+    told = run("publish", "v", "--to", "there", "--mode", "copy-on-write", *layout, "--json").stdout
+    assert json.loads(told) == {
         "name": "v",
         "place": "there",
         "version": 9,
     }
     asked = [call for call in warehouse.log if call[0] == "publish"]
-    assert asked == [("publish", "v", None, "merge-on-read"), ("publish", "v", "there", "copy-on-write")]
+    assert asked == [
+        ("publish", "v", None, "merge-on-read", False, [], []),
+        ("publish", "v", "there", "copy-on-write", True, ["a", "b"], ["c"]),
+    ]
     assert run("publish", "v", "--mode", "fast").exit_code == 2
     assert run("unpublish", "v").stdout == "v is published no longer: version 10.\n"
 

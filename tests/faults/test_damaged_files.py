@@ -51,8 +51,8 @@ def test_a_missing_delta_log_is_named(filled: vk.Warehouse) -> None:
     folder = filled._work.log.latest().relations["t"].folder
     for file in Path(filled.path, folder, "_delta_log").glob("*"):
         file.unlink()
-    from viewkeeper.storage.delta_log import main_files
+    from viewkeeper.storage.delta_log import _main_files
 
-    main_files.cache_clear()
+    _main_files.cache_clear()
     with pytest.raises(errors.MissingFile, match=folder):
         filled.table("t")

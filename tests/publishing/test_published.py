@@ -19,9 +19,9 @@ from tests.streams.changes import Stream
 from tests.streams.shapes import TABLES
 from tests.streams.test_streams import apply
 from viewkeeper import published
-from viewkeeper.errors import InvalidOption, NotFound, Unsupported
+from viewkeeper.errors import InvalidOption, NotFound, UnknownColumn, Unsupported
 from viewkeeper.published import NotPublished
-from viewkeeper.publishing import publisher
+from viewkeeper.publishing import follow, publisher
 
 VIEWS = {
     "sums": "SELECT store, SUM(qty) AS q, AVG(price) AS p, MAX(day) AS d FROM sales GROUP BY store",
@@ -158,3 +158,40 @@ def test_what_cannot_be_published_is_told_before(sales: vk.Warehouse) -> None:
     with pytest.raises(InvalidOption, match="true, false"):
         sales.sql("CREATE TABLE t (a INT) TBLPROPERTIES ('viewkeeper.publish' = 'yes')")
     assert sales.version == version
+
+
+def test_of_large_views_spark_writes_the_files(sales: vk.Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Into one that is published with an order, from a state that only has main, and one with layers."""
+    monkeypatch.setattr(follow, "LARGE", 3)
+    stream = Stream(random.Random(8))
+    apply(sales, stream.start())
+    sales.create_view("sums", VIEWS["sums"])
+    place = sales.publish("sums", cluster_by=["d"], cdf=True)
+    for _ in range(2):
+        apply(sales, stream.batch())
+        sales.refresh()
+        assert by_polars(place) == by_spark(sales, "sums")
+    assert sales.verify_published("sums")
+    sales.publish("sums", mode="copy-on-write")
+    assert by_deltalake(place) == by_polars(place) == by_spark(sales, "sums")
+    assert DeltaTable(place).protocol().min_reader_version == 1
+
+
+def test_a_layout_is_told_by_properties(sales: vk.Warehouse) -> None:
+    properties = "'viewkeeper.publish' = 'true', 'viewkeeper.publish.partition_by' = 'City'"
+    text = "AS SELECT region, city FROM stores"
+    with pytest.raises(UnknownColumn, match="names the column City"):
+        sales.sql(f"CREATE MATERIALIZED VIEW towns TBLPROPERTIES ({properties}) {text}")
+    sales.sql(f"CREATE MATERIALIZED VIEW towns TBLPROPERTIES ({properties.lower()}) {text}")
+    with sales.transaction() as t:
+        t.insert("stores", [(1, "ulm", "s"), (2, None, "s"), (3, "kiel", "n")])
+    sales.refresh()
+    assert by_polars(sales.published["towns"]) == by_deltalake(sales.published["towns"])
+    assert by_polars(sales.published["towns"]) == by_spark(sales, "towns")
+    assert DeltaTable(sales.published["towns"]).metadata().partition_columns == ["city"]
+    opened = vk.open(sales.path, sales.spark, publish=True)
+    opened.create_view("ids", "SELECT id FROM stores")
+    opened.sql(f"CREATE MATERIALIZED VIEW own TBLPROPERTIES ('viewkeeper.publish' = 'false') {text}")
+    assert set(opened.published) == {"towns", "ids"}
+    with pytest.raises(Unsupported, match="can be of the types"):
+        sales.publish("items", partition_by=["cost"])

@@ -20,6 +20,7 @@ from viewkeeper.algebra.schema import Column
 from viewkeeper.arrow.types import stored_type
 from viewkeeper.errors import ConflictError, StorageError
 from viewkeeper.publishing import commits, publisher
+from viewkeeper.publishing.layout import Layout
 from viewkeeper.publishing.publisher import Publisher
 from viewkeeper.publishing.table import newest_version
 from viewkeeper.storage.objects import Folder
@@ -99,7 +100,7 @@ def test_every_reader_sees_the_view_after_every_step(
     tmp_path: Path, key: tuple[str, ...], vectors: bool
 ) -> None:
     rng = random.Random(len(key) * 2 + vectors)
-    writer = Publisher(Folder(str(tmp_path)), "published/v", "v", key, vectors)
+    writer = Publisher(Folder(str(tmp_path)), "published/v", "v", key, Layout(vectors))
     address, batch = str(tmp_path / "published/v"), stream(rng, bool(key))
     start = rng.choices(range(400), k=60)
     rows = [a_row(rng, number) for number in (dict.fromkeys(start) if key else start)]
@@ -239,7 +240,7 @@ def test_a_writer_that_is_killed_at_any_step_leaves_the_old_version_or_the_new(
     create, steps, killed = Folder.create, 0, 0
     while killed == steps:
         address = tmp_path / str(steps)
-        writer = Publisher(Folder(str(address)), "v", "v", ("id",), vectors)
+        writer = Publisher(Folder(str(address)), "v", "v", ("id",), Layout(vectors))
         table = writer.replace(1, STATE, table_of(rows))
         left = [steps]
 

@@ -17,9 +17,9 @@ from viewkeeper.storage.footers import (
     Among,
     Wanted,
     delta_statistics,
+    described_files,
     overlaps,
     read_footer,
-    written_files,
 )
 from viewkeeper.storage.objects import Folder
 from viewkeeper.storage.relation import DataFile
@@ -34,7 +34,7 @@ def written(folder: Folder, values: dict[str, Any], **options: Any) -> DataFile:
     path = Path(folder.url, "r/data/b")
     path.mkdir(parents=True)
     pq.write_table(pa.table(values), path / "f.parquet", **options)
-    [file] = written_files(folder, "r", "data/b")
+    [file] = described_files(folder, "r", list(folder.listed("r/data/b")))
     return file
 
 
@@ -90,7 +90,7 @@ def test_empty_files_are_left_out(folder: Folder) -> None:
     path = Path(folder.url, "r/data/b")
     path.mkdir(parents=True)
     pq.write_table(pa.table({"i": pa.array([], pa.int32())}), path / "f.parquet")
-    assert written_files(folder, "r", "data/b") == ()
+    assert described_files(folder, "r", list(folder.listed("r/data/b"))) == ()
 
 
 def test_a_long_footer_is_read_whole(folder: Folder) -> None:

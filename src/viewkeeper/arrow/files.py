@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pyarrow as pa
-from pyarrow import parquet
 
 from viewkeeper.algebra.schema import Column
-from viewkeeper.arrow.expressions import flat
+from viewkeeper.arrow.parquet_files import parquet_file, typed_column
 from viewkeeper.arrow.types import stored_type
 from viewkeeper.errors import MissingFile
 from viewkeeper.storage.objects import Folder, join
@@ -38,16 +36,4 @@ def _rows(folder: Folder, path: str, schema: pa.Schema) -> pa.Table:
         raise MissingFile(f"The file {folder.address(path)} is missing or damaged.", str(error)) from error
     if not schema.names:
         return table
-    return pa.table([_typed(table[field.name], field.type) for field in schema], schema=schema)
-
-
-def parquet_file(folder: Folder, path: str) -> parquet.ParquetFile:
-    """A Parquet file to read from; one of an object store is fetched as a whole."""
-    source = str(Path(folder.url, path)) if folder.is_local else pa.BufferReader(folder.read(path))
-    return parquet.ParquetFile(source, coerce_int96_timestamp_unit="us")
-
-
-def _typed(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """The column in a type; fields of nested ones are called otherwise in files."""
-    is_same = column.type == kind and not pa.types.is_nested(kind)
-    return column if is_same else pa.chunked_array([flat(column).cast(kind)])
+    return pa.table([typed_column(table[field.name], field.type) for field in schema], schema=schema)

@@ -133,7 +133,7 @@ class States:
         return plan, {"main": (self._main(state, {}), state.columns), **leaves}
 
     def _main(self, state: RelationState, ranges: Ranges) -> tuple[DataFile, ...]:
-        files = main_files(self.folder.delta_address(state.folder), state.main_version)
+        files = main_files(self.folder, state.folder, state.main_version)
         return tuple(file for file in files if overlaps(file, ranges))
 
     def _logged(self, old: RelationState, new: RelationState, layers: tuple[Layer, ...]) -> pa.Table:

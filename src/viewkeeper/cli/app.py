@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import typer
 
-from viewkeeper.cli import advise, bench, datalog, demo, manage, publishing, serve, show, sql, upkeep, views
+from viewkeeper.cli import (
+    advise,
+    bench,
+    datalog,
+    demo,
+    manage,
+    publishing,
+    serve,
+    show,
+    sql,
+    upkeep,
+    views,
+)
 from viewkeeper.cli.spark_options import with_spark_options
 
 EXIT_CODES = """Exit codes: 0 done, 1 error, 2 wrong usage, 3 verify found a difference,

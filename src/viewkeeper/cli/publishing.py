@@ -28,18 +28,29 @@ class Mode(StrEnum):
 ModeOption = Annotated[
     Mode, typer.Option(help="Mark rows that go by deletion vectors, or write their files anew.")
 ]
+Feed = Annotated[bool, typer.Option("--cdf", help="With a change data feed.")]
+Partition = Annotated[str | None, typer.Option("--partition-by", help="Columns, separated by commas.")]
+Cluster = Annotated[str | None, typer.Option("--cluster-by", help="Columns, separated by commas.")]
+
+
+def _names(text: str | None) -> list[str]:
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
 
 
 def publish(
     name: Name,
     to: Place = None,
     mode: ModeOption = Mode.merge_on_read,
+    cdf: Feed = False,
+    partition_by: Partition = None,
+    cluster_by: Cluster = None,
     warehouse: WarehousePath = DEFAULT_WAREHOUSE,
     json: Json = False,
 ) -> None:
     """Keep a plain Delta table equal to a table or view, for readers without Viewkeeper."""
     with opened(warehouse, json) as wh:
-        place = wh.publish(name, to, mode=mode.value)
+        columns = {"partition_by": _names(partition_by), "cluster_by": _names(cluster_by)}
+        place = wh.publish(name, to, mode=mode.value, cdf=cdf, **columns)
         if json:
             print_json({"name": name, "place": place, "version": wh.version})
         else:

@@ -169,6 +169,7 @@ def create_views(
     _must_be_one_of("refresh", refresh, REFRESH_MODES)
     _must_be_one_of("policy", policy, POLICIES)
     checked_properties(properties)
+    chosen = tuple({**dict(work.defaults), **dict(properties)}.items())
     ordered = _in_reading_order(queries)
 
     def build(base: Entry) -> Draft | None:
@@ -177,7 +178,7 @@ def create_views(
         for name in ordered:
             must_be_free(draft.catalog, name)
             own = inner_relation(name)
-            bare = ViewDefinition(own, queries[name], (), (), refresh, policy, properties=tuple(properties))
+            bare = ViewDefinition(own, queries[name], (), (), refresh, policy, properties=chosen)
             define(work, draft, replace(bare, settings=work.settings))
             check_publication(own, bare.properties, draft)
         if populate:

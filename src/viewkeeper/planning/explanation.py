@@ -77,7 +77,8 @@ class Explanation:
     `shares` are steps that are done once for this view and for others, which it names. `fresh` are keys whose
     rows are looked up in the changes, because all their changed values are new or gone. `note` says what the
     view's text leaves open. `strata` are the names of what is done for each stored relation; `alone` is why a
-    view is no summary table that takes part in a lattice.
+    view is no summary table that takes part in a lattice. `files` is who reads and writes files
+    of an object store.
     """
 
     view: str
@@ -97,6 +98,7 @@ class Explanation:
     note: str = ""
     strata: Mapping[str, str] = field(default_factory=dict)
     alone: Reason | None = None
+    files: str = ""
 
     def __str__(self) -> str:
         parts = [
@@ -116,6 +118,7 @@ class Explanation:
             *(f"  {shared}" for shared in shared_with(self.shares)),
             *(f"  {key} only came or went: looked up in the changes" for key in self.fresh),
             *([f"  last: {self.last_refresh()}"] if self.last else []),
+            *([f"  {self.files}"] if self.files else []),
             "",
             "The view:",
             _indented(self.plan),

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
-from viewkeeper.arrow.files import parquet_file
+from viewkeeper.arrow.parquet_files import parquet_file
+from viewkeeper.publishing.layout import Layout, Partition, folder_of, with_partition
 from viewkeeper.publishing.table import PublishedFile
 from viewkeeper.storage.deletion_vectors import rows_of
 from viewkeeper.storage.objects import Folder, join
@@ -23,21 +24,32 @@ LONGEST = 64
 """So many characters of texts stand in statistics."""
 
 
-def write_files(folder: Folder, table: str, rows: pa.Table) -> list[PublishedFile]:
+def write_files(
+    folder: Folder, table: str, rows: pa.Table, layout: Layout, prefix: str = "part-"
+) -> list[PublishedFile]:
     """Writes rows as new files."""
-    starts = range(0, rows.num_rows, ROWS_OF_FILE)
-    return [_write(folder, table, rows.slice(start, ROWS_OF_FILE)) for start in starts]
+    return [
+        _write(folder, table, own.slice(start, ROWS_OF_FILE), partition, prefix)
+        for partition, own in layout.parts(layout.ordered(rows))
+        for start in range(0, own.num_rows, ROWS_OF_FILE)
+    ]
 
 
-def _write(folder: Folder, table: str, rows: pa.Table) -> PublishedFile:
-    sink, path = pa.BufferOutputStream(), f"part-{uuid.uuid4()}.parquet"
+def file_path(prefix: str, partition: Partition) -> str:
+    """A new name for a file, in the folder of its partition."""
+    folder, _, kind = prefix.rpartition("/")
+    return join(folder, f"{folder_of(partition)}{kind}{uuid.uuid4()}.parquet")
+
+
+def _write(folder: Folder, table: str, rows: pa.Table, partition: Partition, prefix: str) -> PublishedFile:
+    sink, path = pa.BufferOutputStream(), file_path(prefix, partition)
     parquet.write_table(rows, sink, compression="snappy", store_schema=False)
     content = bytes(sink.getvalue())
     folder.create(join(table, path), content)
     ranges = {name: ends for name in rows.column_names if (ends := ends_of(rows[name])) is not None}
     flat = [name for name in rows.column_names if not pa.types.is_struct(rows[name].type)]
     nulls = {name: rows[name].null_count for name in flat}
-    return PublishedFile(path, rows.num_rows, len(content), ranges, nulls)
+    return PublishedFile(path, rows.num_rows, len(content), ranges, nulls, partition=partition)
 
 
 def ends_of(column: pa.ChunkedArray) -> tuple[Any, Any] | None:
@@ -82,7 +94,10 @@ def statistics(file: PublishedFile) -> str:
 
 def read_columns(folder: Folder, table: str, file: PublishedFile, schema: pa.Schema) -> pa.Table:
     """Some columns of all rows of a file, those that are gone too: places count from its start."""
-    return parquet_file(folder, join(table, file.path)).read(columns=schema.names).cast(schema)
+    known = dict(file.partition)
+    own = pa.schema([field for field in schema if field.name not in known])
+    rows = parquet_file(folder, join(table, file.path)).read(columns=own.names)
+    return with_partition(rows if not own else rows.cast(own), file.partition, schema)
 
 
 def places_left(folder: Folder, table: str, file: PublishedFile) -> np.ndarray[Any, np.dtype[np.bool_]]:

@@ -23,13 +23,16 @@ from viewkeeper.arrow.plans import rows as plan_rows
 from viewkeeper.arrow.states import States
 from viewkeeper.arrow.types import stored_type
 from viewkeeper.errors import MissingFile, NeedsSpark
-from viewkeeper.publishing.options import Publication, checked_columns
+from viewkeeper.publishing.options import Publication, checked_columns, checked_layout
 from viewkeeper.publishing.publisher import Publisher, published_columns
-from viewkeeper.publishing.table import PublishedTable
+from viewkeeper.publishing.table import Place, PublishedFile, PublishedTable
 from viewkeeper.storage.commits import Entry
 from viewkeeper.storage.feed import visible_key
 from viewkeeper.storage.objects import Folder
 from viewkeeper.storage.relation import RelationState
+
+LARGE = 1_000_000
+"""The rows of a relation of more than so many are not held by the driver, except those that changed."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,7 @@ class StateReader:
     states: States
     spark_rows: Callable[[RelationState], pa.Table]
     spark_signed: Callable[[RelationState, RelationState], pa.Table]
+    spark_files: Callable[[RelationState, Place], list[PublishedFile]]
 
     def rows(self, state: RelationState) -> pa.Table:
         names = [column.name for column in published_columns(state)]
@@ -48,6 +52,9 @@ class StateReader:
             return self.spark_rows(state)
 
     def signed(self, old: RelationState, new: RelationState) -> pa.Table:
+        """Of large relations Spark looks up what changed."""
+        if new.stored_rows > LARGE:
+            return self.spark_signed(old, new)
         try:
             return self.states.signed(old, new)
         except NeedsSpark:
@@ -58,10 +65,11 @@ def follow_one(warehouse: Folder, one: Publication, entry: Entry, reader: StateR
     """Brings one published table to the state that an entry names."""
     state = entry.relations[one.relation]
     checked_columns(one.relation, published_columns(state))
+    checked_layout(one.relation, one.layout, published_columns(state))
     publisher = publisher_of(warehouse, one, state)
     table = publisher.current()
-    if table is None or table.columns != published_columns(state) or table.vectors != one.vectors:
-        publisher.replace(entry.version, state, typed(reader.rows(state), state))
+    if table is None or table.columns != published_columns(state) or table.layout != one.layout:
+        _anew(publisher, entry.version, state, reader)
     elif table.version < entry.version and table.shown != state:
         _change(publisher, table, entry.version, state, reader)
 
@@ -72,16 +80,25 @@ def _change(
     try:
         came, went = net(reader.signed(table.shown, state), state)
     except MissingFile:  # vacuum has left nothing of the state that the table shows
-        publisher.replace(version, state, typed(reader.rows(state), state))
+        _anew(publisher, version, state, reader)
         return
     publisher.change(table, version, state, came, went)
+
+
+def _anew(publisher: Publisher, version: int, state: RelationState, reader: StateReader) -> None:
+    """Publishes all rows; those of a large relation are written by Spark."""
+    if state.stored_rows > LARGE and not publisher.layout.partition:
+        place = Place(publisher.folder, publisher.table, publisher.layout.cluster)
+        publisher.replace_files(version, state, reader.spark_files(state, place))
+    else:
+        publisher.replace(version, state, typed(reader.rows(state), state))
 
 
 def publisher_of(warehouse: Folder, one: Publication, state: RelationState) -> Publisher:
     folder, table = one.home(warehouse)
     names = tuple(column.name for column in published_columns(state))
     key = tuple(shown(name) for name in visible_key(state, names) or ())
-    return Publisher(folder, table, one.relation, key, one.vectors)
+    return Publisher(folder, table, one.relation, key, one.layout)
 
 
 def net(signed: pa.Table, state: RelationState) -> tuple[pa.Table, pa.Table]:

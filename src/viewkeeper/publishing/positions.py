@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from viewkeeper.arrow.equality import Codes, first_rows, group_codes, match_codes
 from viewkeeper.errors import StorageError
@@ -79,8 +80,12 @@ def _places(
 
 def _may_hold(file: PublishedFile, rows: pa.Table) -> bool:
     """Whether some row that is gone may be in a file, by the ends of its columns."""
+    known = dict(file.partition)
     return all(
-        _overlaps(file.ranges.get(name), ends_of(rows[name]), rows[name]) for name in rows.column_names
+        pc.any(pc.fill_null(pc.equal(rows[name].cast(pa.string()), known[name]), False)).as_py()
+        if known.get(name) is not None
+        else _overlaps(file.ranges.get(name), ends_of(rows[name]), rows[name])
+        for name in rows.column_names
     )
 
 

@@ -10,6 +10,7 @@ these anew; it changes no row.
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -20,7 +21,9 @@ from pyroaring import BitMap64
 from viewkeeper.algebra.schema import Column, is_hidden
 from viewkeeper.errors import ConflictError
 from viewkeeper.publishing.commits import FileChange, commit
+from viewkeeper.publishing.feed import FOLDER, change_rows
 from viewkeeper.publishing.files import read_columns, rows_left, write_files
+from viewkeeper.publishing.layout import PLAIN, Layout
 from viewkeeper.publishing.positions import Touched, touched_files
 from viewkeeper.publishing.table import PublishedFile, PublishedTable, published_table
 from viewkeeper.storage.deletion_vectors import encoded
@@ -43,15 +46,20 @@ class Publisher:
     table: str
     relation: str
     key: tuple[str, ...] = ()
-    vectors: bool = True
+    layout: Layout = PLAIN
 
     def current(self) -> PublishedTable | None:
         return published_table(self.folder, self.table)
 
     def replace(self, version: int, shown: RelationState, rows: pa.Table) -> PublishedTable:
         """Publishes all rows of a view anew, as a commit that readers of earlier versions do not notice."""
-        old = self.current()
-        added = tuple(write_files(self.folder, self.table, rows))
+        return self.replace_files(version, shown, self._written(rows))
+
+    def replace_files(
+        self, version: int, shown: RelationState, files: Sequence[PublishedFile]
+    ) -> PublishedTable:
+        """The same with files that are written already."""
+        old, added = self.current(), tuple(files)
         new = PublishedTable(
             0 if old is None else old.delta_version + 1,
             version,
@@ -59,7 +67,7 @@ class Publisher:
             published_columns(shown),
             added,
             str(uuid.uuid4()) if old is None else old.identity,
-            self.vectors,
+            self.layout,
             () if old is None else old.removed,
         )
         return self._commit(old, new, FileChange(() if old is None else old.files, added))
@@ -73,12 +81,22 @@ class Publisher:
         touched = touched_files(self.folder, self.table, old.files, went, self.key or went.column_names)
         removed = {one.file.path for one in touched}
         rest = [file for file in old.files if file.path not in removed]
-        kept = self._with_vectors(touched) if self.vectors else self._anew(touched, came.schema)
-        added = (*kept, *write_files(self.folder, self.table, came))
+        kept = self._with_vectors(touched) if self.layout.vectors else self._anew(touched, came.schema)
+        added = (*kept, *self._written(came))
         newer = replace(old, delta_version=old.delta_version + 1, version=version, shown=shown)
         new = replace(newer, files=(*rest, *added))
-        change = FileChange(tuple(one.file for one in touched), added)
+        feed = self._feed(came, went) if self.layout.feed and touched else ()
+        change = FileChange(tuple(one.file for one in touched), added, feed=feed)
         return self._compacted(self._commit(old, new, change), came.schema)
+
+    def _written(self, rows: pa.Table) -> list[PublishedFile]:
+        return write_files(self.folder, self.table, rows, self.layout)
+
+    def _feed(self, came: pa.Table, went: pa.Table) -> tuple[PublishedFile, ...]:
+        """The change as its feed tells it; of rows that only come the new files tell."""
+        rows = change_rows(came, went, self.key)
+        unordered = replace(self.layout, cluster=())
+        return tuple(write_files(self.folder, self.table, rows, unordered, FOLDER))
 
     def _commit(self, old: PublishedTable | None, new: PublishedTable, change: FileChange) -> PublishedTable:
         return commit(self.folder, self.table, self.relation, old, new, change)
@@ -97,7 +115,7 @@ class Publisher:
         found = []
         for one in touched:
             rows = read_columns(self.folder, self.table, one.file, schema).filter(pa.array(one.left))
-            found += write_files(self.folder, self.table, rows)
+            found += self._written(rows)
         return found
 
     def _compacted(self, table: PublishedTable, schema: pa.Schema) -> PublishedTable:
@@ -106,7 +124,7 @@ class Publisher:
         if not chosen:
             return table
         rows = pa.concat_tables([schema.empty_table(), *rows_left(self.folder, self.table, chosen, schema)])
-        added = tuple(write_files(self.folder, self.table, rows))
+        added = tuple(self._written(rows))
         paths = {file.path for file in chosen}
         files = (*(file for file in table.files if file.path not in paths), *added)
         new = replace(table, delta_version=table.delta_version + 1, files=files)
@@ -120,7 +138,9 @@ def to_compact(files: Sequence[PublishedFile]) -> list[PublishedFile]:
     """The files that are written anew: those that lost a share of their rows, and many small ones."""
     worn = [file for file in files if file.left < (1 - SHARE_GONE) * file.rows]
     small = [file for file in files if file.left < SMALL]
-    chosen = {file.path for file in (*worn, *(small if len(small) >= MOST_SMALL else ()))}
+    many = Counter(file.partition for file in small)
+    crowded = [file for file in small if many[file.partition] >= MOST_SMALL]
+    chosen = {file.path for file in (*worn, *crowded)}
     return [file for file in files if file.path in chosen]
 
 

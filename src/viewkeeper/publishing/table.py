@@ -14,6 +14,7 @@ from typing import Any
 
 from viewkeeper.algebra.schema import Column
 from viewkeeper.errors import StorageError
+from viewkeeper.publishing.layout import Layout, Partition
 from viewkeeper.storage.deletion_vectors import DeletionVector
 from viewkeeper.storage.objects import Folder, join
 from viewkeeper.storage.relation import RelationState
@@ -24,7 +25,7 @@ _NUMBERED = re.compile(r"(\d{20})\.json$")
 
 @dataclass(frozen=True)
 class PublishedFile:
-    """A data file with its statistics, and the vector of its rows that are gone."""
+    """A data file with its statistics, its partition, and the vector of its rows that are gone."""
 
     path: str
     rows: int
@@ -32,6 +33,7 @@ class PublishedFile:
     ranges: Mapping[str, tuple[Any, Any]]
     nulls: Mapping[str, int]
     gone: DeletionVector | None = None
+    partition: Partition = ()
 
     @property
     def left(self) -> int:
@@ -41,13 +43,15 @@ class PublishedFile:
     def to_json(self) -> list[Any]:
         ranges = {name: list(pair) for name, pair in self.ranges.items()}
         gone = None if self.gone is None else self.gone.to_json()
-        return [self.path, self.rows, self.bytes, ranges, dict(self.nulls), gone]
+        own = [[list(pair) for pair in self.partition]] if self.partition else []
+        return [self.path, self.rows, self.bytes, ranges, dict(self.nulls), gone, *own]
 
     @staticmethod
     def from_json(data: list[Any]) -> PublishedFile:
-        path, rows, size, ranges, nulls, gone = data
+        path, rows, size, ranges, nulls, gone, *partition = data
         pairs = {name: (low, high) for name, (low, high) in ranges.items()}
-        return PublishedFile(path, rows, size, pairs, nulls, DeletionVector.from_json(gone))
+        own = tuple((name, value) for name, value in partition[0]) if partition else ()
+        return PublishedFile(path, rows, size, pairs, nulls, DeletionVector.from_json(gone), own)
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,7 @@ class PublishedTable:
     columns: tuple[Column, ...]
     files: tuple[PublishedFile, ...]
     identity: str
-    vectors: bool
+    layout: Layout
     removed: tuple[tuple[str, int], ...] = ()
 
     @property
@@ -79,7 +83,7 @@ class PublishedTable:
             "columns": [column.to_json() for column in self.columns],
             "files": [file.to_json() for file in self.files],
             "identity": self.identity,
-            "vectors": self.vectors,
+            **self.layout.to_json(),
             "removed": [list(pair) for pair in self.removed],
         }
         return json.dumps(data, separators=(",", ":")).encode()
@@ -94,9 +98,18 @@ class PublishedTable:
             tuple(Column(*column) for column in data["columns"]),
             tuple(PublishedFile.from_json(file) for file in data["files"]),
             data["identity"],
-            data["vectors"],
+            Layout.from_json(data),
             tuple((path, at) for path, at in data["removed"]),
         )
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where files of a published table are written, and in which order of rows."""
+
+    folder: Folder
+    table: str
+    cluster: tuple[str, ...] = ()
 
 
 def log_path(table: str, version: int) -> str:

@@ -69,7 +69,7 @@ def _explained(state: RefreshState, view: str) -> Explanation:
             common if name in common.scripts else None,
             lower,
         )
-    return replace(explained, note=one_of_several(definition))
+    return replace(explained, note=one_of_several(definition), files=work.engine.access.told)
 
 
 def _planned(state: RefreshState, name: str) -> RefreshState:

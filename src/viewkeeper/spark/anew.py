@@ -34,7 +34,7 @@ def write_anew(execution: Execution, relation: str, frame: DataFrame, is_compare
     engine, draft = execution.engine, execution.draft
     state = draft.relations[relation]
     files = engine.write(cast_to(frame, state.columns), state.folder, execution.expected)
-    removed = main_files(engine.folder.delta_address(state.folder), state.main_version)
+    removed = main_files(engine.folder, state.folder, state.main_version)
     version = commit_main(engine.folder, state.folder, state.main_version, state.columns, files, removed)
     rows = sum(file.rows for file in files)
     main = replace(state, main_version=version, main_rows=rows, overlay=())

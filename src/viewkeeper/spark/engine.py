@@ -27,6 +27,7 @@ from viewkeeper.planning.physical import (
 from viewkeeper.spark.failures import translated
 from viewkeeper.spark.files import Files
 from viewkeeper.spark.frames import Answer, slot, text_of, types_of
+from viewkeeper.spark.narrowing import needed_of_leaves
 from viewkeeper.sql.render import state_name
 from viewkeeper.views import ZONE_SETTING
 
@@ -95,12 +96,22 @@ class SparkEngine(Files, port.Engine[DataFrame]):
 
     def _fragment(self, fragment: Fragment, frames: Mapping[str, Answer]) -> DataFrame:
         in_place = fragment.merged | fragment.hashed
+        if not self.access.narrows:
+            frames = self._narrowed(fragment.plan, frames)
         frame = self.text(text_of(fragment.plan, in_place, fragment.hashed), frames)
         if fragment.joins is not None:
             self._in_one_task[frame] = fragment.joins
         if fragment.materialize:
             frame = self.written_out(frame)
         return F.broadcast(frame) if fragment.broadcast else frame
+
+    def _narrowed(self, plan: Relation, frames: Mapping[str, Answer]) -> dict[str, Answer]:
+        """The leaves of a plan as far as it needs them."""
+        needed = needed_of_leaves(plan)
+        return {
+            name: self.narrowed(rows, needed[name]) if name in needed and not isinstance(rows, Held) else rows
+            for name, rows in frames.items()
+        }
 
     def text(self, sql: str, frames: Mapping[str, Answer]) -> DataFrame:
         """SQL in which `slot(name)` stands for the DataFrame of that name; no view stays behind."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
@@ -20,6 +22,15 @@ _GONE = r"(?:does not exist|is not a Parquet file|not found|FileNotFound|PATH_NO
 _MISSING = re.compile(rf"{_FILE}.*{_GONE}|{_GONE}.*?{_FILE}", re.S)
 
 
+@contextmanager
+def as_ours() -> Iterator[None]:
+    """What Spark raises in here is raised as ours."""
+    try:
+        yield
+    except FAILURES as error:
+        raise translated(error) from error
+
+
 def translated(error: Exception) -> ViewkeeperError:
     """Spark's error as ours: it names the file or the place in the user's SQL."""
     text = str(error)
@@ -30,6 +41,12 @@ def translated(error: Exception) -> ViewkeeperError:
             f"The data file {path} is missing or damaged.",
             text.splitlines()[0],
             "Restore the file from a backup, or read an earlier version.",
+        )
+    if "No module named 'viewkeeper'" in text:
+        return ViewkeeperError(
+            "The Python of Spark's executors has no viewkeeper.",
+            "Where Spark has no connector for an object store, its tasks read and write files with it.",
+            "Install viewkeeper there, or set PYSPARK_PYTHON to a Python that has it before Spark starts.",
         )
     condition = error.getCondition() if isinstance(error, PySparkException) else None
     if condition == "USER_RAISED_EXCEPTION" and (found := raised_too_long(text)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from weakref import WeakKeyDictionary, WeakSet
 
 import pyarrow as pa
@@ -17,17 +17,23 @@ from viewkeeper.engine.port import Place
 from viewkeeper.engine.rows import Held
 from viewkeeper.engine.types import driver_type
 from viewkeeper.errors import MissingFile
+from viewkeeper.spark.access import FileAccess, access_to
 from viewkeeper.spark.arrow import has_plain_types, parquet_bytes, parquet_table
-from viewkeeper.spark.failures import FAILURES, translated
-from viewkeeper.spark.frames import Answer, columns_of, ddl, empty_frame
+from viewkeeper.spark.failures import as_ours
+from viewkeeper.spark.frames import Answer, columns_of, ddl, empty_frame, quoted
 from viewkeeper.spark.layer_frames import placed, placed_rows
+from viewkeeper.spark.narrowing import Needed
 from viewkeeper.spark.work import Work
-from viewkeeper.storage.footers import data_file, written_files
+from viewkeeper.storage.footers import data_file, described_files
 from viewkeeper.storage.objects import Folder, join
 from viewkeeper.storage.relation import DataFile
 
 RESULTS = "results"
 """Folder of intermediate results; nothing names them after the refresh."""
+
+
+Origin = tuple[str, tuple[Column, ...], tuple[DataFile, ...]]
+"""The relation, columns and files that a frame was opened for."""
 
 
 class Files(Work):
@@ -39,7 +45,9 @@ class Files(Work):
         self._in_one_task: WeakKeyDictionary[DataFrame, int] = WeakKeyDictionary()  # joins that are in it
         self._few: WeakSet[DataFrame] = WeakSet()
         self._local: WeakKeyDictionary[Held, DataFrame] = WeakKeyDictionary()
+        self._origins: WeakKeyDictionary[DataFrame, Origin] = WeakKeyDictionary()
         self._opened = lru_cache(self.limits.opened)(self._open)
+        self._parquet = lru_cache(self.limits.opened)(self._read_by_spark)
 
     def files(self, relation: str, files: Iterable[DataFile], columns: Sequence[Column]) -> DataFrame:
         """The rows of some Parquet files, with the given columns; no job, no inference."""
@@ -47,19 +55,51 @@ class Files(Work):
         if not files:
             return self.empty(columns)
         self._check_sizes(relation, files)
-        paths = tuple(self.folder.address(join(relation, file.path)) for file in files)
-        return self.in_one_task(self._opened(ddl(columns), paths), sum(file.rows for file in files))
+        frame = self._opened(relation, tuple(columns), files)
+        if not self.access.narrows:
+            self._origins[frame] = relation, tuple(columns), files
+        return self._of_few(frame, files)
+
+    def _of_few(self, frame: DataFrame, files: Sequence[DataFile]) -> DataFrame:
+        """The rows of files, in one partition where these hold few."""
+        one = self.in_one_task(frame, sum(file.rows for file in files))
+        if frame in self._origins:
+            self._origins[one] = self._origins[frame]
+        return one
+
+    def narrowed(self, frame: DataFrame, needed: Needed) -> DataFrame:
+        """The frame as far as a plan needs it: other columns are NULL, other files left out."""
+        if frame not in self._origins:
+            return frame
+        relation, columns, files = self._origins[frame]
+        some = tuple(column for column in columns if column.name in needed.columns) or columns[:1]
+        wanted = tuple(file for file in files if needed.may_be_in(file, columns))
+        if not wanted:
+            return self.empty(columns)
+        if len(some) == len(columns) and len(wanted) == len(files):
+            return frame
+        narrow = self._of_few(self._opened(relation, some, wanted), wanted)
+        kept = {column.name for column in some}
+        values = (quoted(c.name) if c.name in kept else f"CAST(NULL AS {c.type})" for c in columns)
+        named = (f"{value} AS {quoted(c.name)}" for value, c in zip(values, columns, strict=True))
+        return narrow.selectExpr(*named)
 
     def parquet(self, schema: str, paths: tuple[str, ...]) -> DataFrame:
         """The rows of Parquet files at some addresses, with columns by their names there; no job."""
-        return self._opened(schema, paths)
+        return self._parquet(schema, paths)
 
-    def _open(self, schema: str, paths: tuple[str, ...]) -> DataFrame:
-        with self.settings():
-            try:
-                return self.spark.read.schema(schema).parquet(*paths)
-            except FAILURES as error:
-                raise translated(error) from error
+    def _read_by_spark(self, schema: str, paths: tuple[str, ...]) -> DataFrame:
+        with self.settings(), as_ours():
+            return self.spark.read.schema(schema).parquet(*paths)
+
+    def _open(self, relation: str, columns: tuple[Column, ...], files: tuple[DataFile, ...]) -> DataFrame:
+        with self.settings(), as_ours():
+            return self.access.read(relation, columns, files)
+
+    @cached_property
+    def access(self) -> FileAccess:
+        """How the session reads and writes the files of the warehouse."""
+        return access_to(self.spark, self.folder)
 
     def open(
         self, relation: str, files: Iterable[DataFile], columns: Sequence[Column], most: int | None = None
@@ -148,12 +188,9 @@ class Files(Work):
         if rows is not None and rows <= self.limits.one_file:
             frame = frame.coalesce(1)
         self.count_action()
-        with self.settings():
-            try:
-                frame.write.mode("append").parquet(self.folder.address(join(relation, batch)))
-            except FAILURES as error:
-                raise translated(error) from error
-        return written_files(self.folder, relation, batch)
+        with self.settings(), as_ours():
+            written = self.access.write(frame, join(relation, batch))
+        return described_files(self.folder, relation, written)
 
     def write_result(self, rows: Answer, about: int | None = None) -> tuple[DataFile, ...]:
         """Writes an intermediate result, which is gone when no refresh runs any more; one action, or none

@@ -335,7 +335,7 @@ class Reader:
     def _main_files(self, state: RelationState) -> tuple[DataFile, ...]:
         if state.followed is not None:
             return files_of(state.followed)
-        return main_files(self.engine.folder.delta_address(state.folder), state.main_version)
+        return main_files(self.engine.folder, state.folder, state.main_version)
 
     def _layers(
         self,

@@ -10,7 +10,7 @@ change is processed once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
@@ -43,6 +43,8 @@ from viewkeeper.reading import Rows, changes, opened, read
 from viewkeeper.spark.frames import quoted
 from viewkeeper.storage.feed import CHANGE
 
+STORAGE = "storage."
+
 _COMPARISONS: dict[type[Filter], type[exp.Binary]] = {
     EqualTo: exp.EQ,
     EqualNullSafe: exp.NullSafeEQ,
@@ -54,14 +56,17 @@ _COMPARISONS: dict[type[Filter], type[exp.Binary]] = {
 
 
 class ViewkeeperSource(DataSource):
-    """Options: `path`, `table`, `version`, `where`, `pushdown`; or `changes`, with `since` and `until`."""
+    """Options: `path`, `table`, `version`, `where`, `pushdown`; or `changes`, with `since` and `until`.
+
+    `storage.NAME` is the option NAME of an object store.
+    """
 
     @classmethod
     def name(cls) -> str:
         return "viewkeeper"
 
     def schema(self) -> str:
-        log = opened(self._needed("path"))
+        log = opened(self._needed("path"), self._storage)
         version = self._number("until" if self._is_feed else "version")
         entry = log.latest() if version is None else log.entry(version)
         columns = [(shown(c.name), c.type) for c in entry.catalog.schema(self._needed("table")).columns]
@@ -74,20 +79,26 @@ class ViewkeeperSource(DataSource):
         path, table = self._needed("path"), self._needed("table")
         if not self._is_feed:
             version = self._number("version")
-            pinned = opened(path).latest().version if version is None else version
+            pinned = opened(path, self._storage).latest().version if version is None else version
             kind = PushingReader if self._is("pushdown") else TableReader
-            return kind(path, table, pinned, self.options.get("where"))
+            return kind(path, table, pinned, self.options.get("where"), self._storage)
         since, until = self._number("since"), self._number("until")
         if since is None:
             raise InvalidOption("The changes of a table need the option since.", hint="Give a version.")
-        return FeedReader(path, table, since, until)
+        return FeedReader(path, table, since, until, self._storage)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         if not self._is_feed:
             raise InvalidOption(
                 "A stream reads the changes of a table or view.", hint='Add .option("changes", "true").'
             )
-        return FeedStream(self._needed("path"), self._needed("table"), self._number("since"))
+        return FeedStream(self._needed("path"), self._needed("table"), self._number("since"), self._storage)
+
+    @property
+    def _storage(self) -> dict[str, str]:
+        """The options that open an object store."""
+        given = ((name.lower(), value) for name, value in self.options.items())
+        return {name.removeprefix(STORAGE): value for name, value in given if name.startswith(STORAGE)}
 
     @property
     def _is_feed(self) -> bool:
@@ -112,14 +123,19 @@ class ViewkeeperSource(DataSource):
 class TableReader(DataSourceReader):
     """One version of a table or view."""
 
-    def __init__(self, path: str, table: str, version: int, where: str | None) -> None:
-        self.path, self.table, self.version, self.where = path, table, version, where
+    def __init__(
+        self, path: str, table: str, version: int, where: str | None, storage: Mapping[str, str] | None = None
+    ) -> None:
+        self.path, self.table, self.version, self.where, self.storage = path, table, version, where, storage
 
     def partitions(self) -> Sequence[InputPartition]:
         return [InputPartition(None)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        yield from batches_of(read(self.path, self.table, self.version, where=self.where))
+        options = self.storage
+        yield from batches_of(
+            read(self.path, self.table, self.version, where=self.where, storage_options=options)
+        )
 
 
 class PushingReader(TableReader):
@@ -142,11 +158,13 @@ class PushingReader(TableReader):
 class FeedReader(DataSourceReader):
     """What changed in a table or view between two versions."""
 
-    def __init__(self, path: str, table: str, since: int, until: int | None) -> None:
-        self.path, self.table, self.since, self.until = path, table, since, until
+    def __init__(
+        self, path: str, table: str, since: int, until: int | None, storage: Mapping[str, str]
+    ) -> None:
+        self.path, self.table, self.since, self.until, self.storage = path, table, since, until, storage
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        yield from batches_of(changes(self.path, self.table, self.since, self.until))
+        yield from batches_of(changes(self.path, self.table, self.since, self.until, self.storage))
 
 
 @dataclass
@@ -160,8 +178,8 @@ class Versions(InputPartition):
 class FeedStream(DataSourceStreamReader):
     """What changes in a table or view, from `since` on or from now on; an offset is a version."""
 
-    def __init__(self, path: str, table: str, since: int | None) -> None:
-        self.path, self.table, self.since = path, table, since
+    def __init__(self, path: str, table: str, since: int | None, storage: Mapping[str, str]) -> None:
+        self.path, self.table, self.since, self.storage = path, table, since, storage
 
     def initialOffset(self) -> dict[str, int]:
         return {"version": self._newest() if self.since is None else self.since}
@@ -175,10 +193,11 @@ class FeedStream(DataSourceStreamReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Versions)
         if partition.since < partition.until:
-            yield from batches_of(changes(self.path, self.table, partition.since, partition.until))
+            ends = partition.since, partition.until
+            yield from batches_of(changes(self.path, self.table, *ends, self.storage))
 
     def _newest(self) -> int:
-        return opened(self.path).latest().version
+        return opened(self.path, self.storage).latest().version
 
 
 def batches_of(rows: Rows) -> Iterator[pa.RecordBatch]:

@@ -78,7 +78,7 @@ def _check_sums(engine: SparkEngine, state: RelationState) -> None:
     """Raises Spark's own error where a sum that was added to no longer fits; one action, if in doubt."""
     if state.merge is None or not state.overlay:
         return
-    doubtful = doubtful_sums(state, main_files(engine.folder.delta_address(state.folder), state.main_version))
+    doubtful = doubtful_sums(state, main_files(engine.folder, state.folder, state.main_version))
     if doubtful:
         engine.rows(Reader(engine).rows(state).frame.agg(*[F.max(name) for name in doubtful]), 1)
 
@@ -136,7 +136,7 @@ def _fold_main(engine: SparkEngine, draft: Draft, name: str) -> int:
     key = state.key or (state.merge.key if state.merge else ())
     frame = source.frame if source.rows <= 200_000 else ordered(source.frame, key)
     files = engine.write(frame, state.folder, source.rows)
-    removed = main_files(engine.folder.delta_address(state.folder), state.main_version)
+    removed = main_files(engine.folder, state.folder, state.main_version)
     version = commit_main(engine.folder, state.folder, state.main_version, state.columns, files, removed)
     rows = sum(file.rows for file in files)
     draft.put(name, replace(state, main_version=version, main_rows=rows, overlay=()))

@@ -23,6 +23,7 @@ from viewkeeper.errors import ConflictError, InvalidSQL, MissingFile
 from viewkeeper.storage.footers import delta_statistics, json_range
 from viewkeeper.storage.objects import Folder
 from viewkeeper.storage.relation import DataFile
+from viewkeeper.storage.stores import Options
 
 _ATTEMPTS = 10
 _DELTA_NAMES = {
@@ -44,9 +45,13 @@ _DELTA_NAMES = {
 def create_main(folder: Folder, relation: str, columns: Iterable[Column], files: Iterable[DataFile]) -> int:
     """A new Delta table over the files; returns its version."""
     columns = tuple(columns)
-    address = folder.delta_address(relation)
     names = [column.name for column in columns]
-    create_table_with_add_actions(address, delta_schema(columns), [_add(f, names) for f in files])
+    create_table_with_add_actions(
+        folder.delta_address(relation),
+        delta_schema(columns),
+        [_add(f, names) for f in files],
+        storage_options=folder.delta_options,
+    )
     return 0
 
 
@@ -63,13 +68,12 @@ def commit_main(
     The Delta log may be ahead of the warehouse's (a writer died before its entry); the actions
     are therefore the difference to the newest Delta version, and nothing may come in between.
     """
-    address = folder.delta_address(relation)
     gone = {file.path for file in removed}
-    wanted = {file.path: file for file in main_files(address, version) if file.path not in gone}
+    wanted = {file.path: file for file in main_files(folder, relation, version) if file.path not in gone}
     wanted.update({file.path: file for file in added})
     for _ in range(_ATTEMPTS):
-        newest = DeltaTable(address)
-        present = {file.path: file for file in main_files(address, newest.version())}
+        newest = delta_table(folder, relation)
+        present = {file.path: file for file in main_files(folder, relation, newest.version())}
         names = [column.name for column in columns]
         actions: list[AddAction | RemoveAction] = [
             _add(f, names) for p, f in wanted.items() if p not in present
@@ -87,14 +91,24 @@ def commit_main(
         except CommitFailedError:
             continue
         return newest.version() + 1
-    raise ConflictError(f"Other writers keep changing {address}.", hint="Try again.")
+    raise ConflictError(f"Other writers keep changing {folder.delta_address(relation)}.", hint="Try again.")
+
+
+def delta_table(folder: Folder, path: str, version: int | None = None) -> DeltaTable:
+    """A Delta table below a folder."""
+    return DeltaTable(folder.delta_address(path), version=version, storage_options=folder.delta_options)
+
+
+def main_files(folder: Folder, relation: str, version: int) -> tuple[DataFile, ...]:
+    """The files of main at a pinned version, with row counts and ranges from the Delta log."""
+    return _main_files(folder.delta_address(relation), version, folder.options)
 
 
 @lru_cache(maxsize=4096)
-def main_files(address: str, version: int) -> tuple[DataFile, ...]:
-    """The files of main at a pinned version, with row counts and ranges from the Delta log."""
+def _main_files(address: str, version: int, options: Options) -> tuple[DataFile, ...]:
     try:
-        actions = DeltaTable(address, version=version).get_add_actions(flatten=False)
+        table = DeltaTable(address, version=version, storage_options=dict(options) or None)
+        actions = table.get_add_actions(flatten=False)
     except (DeltaError, OSError) as error:
         what = f"The Delta table {address} has no readable version {version}."
         raise MissingFile(what, str(error)) from error

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -19,19 +19,19 @@ import pyarrow.parquet as pq
 
 from viewkeeper.errors import MissingFile
 from viewkeeper.rewrite.bounds import Alternatives
-from viewkeeper.storage.objects import Folder, join
+from viewkeeper.storage.objects import Folder
 from viewkeeper.storage.relation import DataFile
 
 _GUESS = 64 * 1024
 _LONGEST = 64
 
 
-def written_files(folder: Folder, relation: str, batch: str) -> tuple[DataFile, ...]:
-    """The files that a Spark job has written below `relation/batch`, without the empty ones."""
-    base = join(relation, batch)
-    found = sorted((p, s) for p, s in folder.listed(base) if p.endswith(".parquet"))
+def described_files(
+    folder: Folder, relation: str, written: Sequence[tuple[str, int]]
+) -> tuple[DataFile, ...]:
+    """Files of a relation that a job has written, by path and size, without the empty ones."""
     with ThreadPoolExecutor(8) as pool:
-        files = list(pool.map(lambda item: _described(folder, relation, *item), found))
+        files = list(pool.map(lambda item: _described(folder, relation, *item), written))
     return tuple(file for file in files if file.rows)
 
 
@@ -78,6 +78,21 @@ def columns_with_nulls(metadata: pq.FileMetaData) -> frozenset[str]:
             if not chunk.is_stats_set or chunk.statistics.null_count != 0:
                 found.add(chunk.path_in_schema.split(".")[0])
     return frozenset(found)
+
+
+def null_counts(metadata: pq.FileMetaData) -> dict[str, int]:
+    """How many values of plain columns are NULL, where the footer says so."""
+    found: dict[str, int] = {}
+    unknown: set[str] = set()
+    for group in range(metadata.num_row_groups):
+        for index in range(metadata.num_columns):
+            chunk = metadata.row_group(group).column(index)
+            name = chunk.path_in_schema
+            if "." in name or not chunk.is_stats_set or chunk.statistics.null_count is None:
+                unknown.add(name)
+            else:
+                found[name] = found.get(name, 0) + chunk.statistics.null_count
+    return {name: number for name, number in found.items() if name not in unknown}
 
 
 def _range_of_column(metadata: pq.FileMetaData, index: int) -> tuple[Any, Any] | None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import posixpath
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError
-from obstore.store import LocalStore, ObjectStore, from_url
+from obstore.store import LocalStore, ObjectStore
 
 from viewkeeper.errors import MissingFile, StorageError
+from viewkeeper.storage.stores import hadoop_url, is_remote, opened_store, options_of, plain_url
 
 
 class Folder:
@@ -18,8 +21,8 @@ class Folder:
 
     def __init__(self, url: str, create: bool = True, options: Iterable[tuple[str, str]] = ()) -> None:
         self.store: ObjectStore
-        self.options = tuple(options)
-        self.is_local = "://" not in url or url.startswith("file://")
+        self.options = options_of(dict(options))
+        self.is_local = not is_remote(url)
         if self.is_local:
             path = Path(url.removeprefix("file://")).absolute()
             self.url = str(path)
@@ -29,8 +32,17 @@ class Folder:
                 what = f"The folder {path} cannot be opened."
                 raise StorageError(what, str(error), "Give the path of a folder.") from error
         else:
-            self.url = url.rstrip("/")
-            self.store = from_url(self.url, config=dict(self.options))  # type: ignore[call-overload]
+            self.url = plain_url(url)
+            self.store = opened_store(self.url, self.options)
+
+    def beside(self, url: str) -> Folder:
+        """Another folder, opened with the same options."""
+        return Folder(url, options=self.options)
+
+    @property
+    def delta_options(self) -> dict[str, str] | None:
+        """The options by which the Delta library opens what is here."""
+        return None if self.is_local else dict(self.options)
 
     @staticmethod
     def local(url: str) -> Path:
@@ -39,18 +51,21 @@ class Folder:
 
     def address(self, path: str) -> str:
         """The full address of a path, as Spark wants it."""
-        return f"{self.url.replace('s3://', 's3a://', 1)}/{path}"
+        return f"{self.url if self.is_local else hadoop_url(self.url)}/{path}"
 
     def delta_address(self, path: str) -> str:
         """The full address of a path, as the Delta library wants it."""
         return f"{self.url}/{path}"
 
     def create(self, path: str, content: bytes) -> bool:
-        """Writes a new object; False when one of this name exists: of two writers one wins."""
+        """Writes a new object; False when one of this name exists: of two writers one wins.
+
+        A request that was answered too late is sent again, and then finds its own object.
+        """
         try:
             obstore.put(self.store, path, content, mode="create")
         except AlreadyExistsError:
-            return False
+            return not self.is_local and self.read(path) == content
         return True
 
     def replace(self, path: str, content: bytes) -> None:
@@ -84,15 +99,52 @@ class Folder:
         except (NotFoundError, FileNotFoundError):
             return None
 
-    def delete(self, paths: list[str]) -> None:
+    def delete(self, paths: Sequence[str]) -> None:
+        """Deletes what is there of some objects, in this order; of an object store in few requests."""
+        if not self.is_local and len(paths) > 1:
+            with suppress(NotFoundError, FileNotFoundError):
+                obstore.delete(self.store, list(paths))
+                return
         for path in paths:
             try:
                 obstore.delete(self.store, path)
             except (NotFoundError, FileNotFoundError):
                 continue
 
+    def opened(self, path: str) -> Opened:
+        """An object to read from, here and there."""
+        size = self.size(path)
+        if size is None:
+            raise MissingFile(f"The file {self.address(path)} is missing.")
+        return Opened(self, path, size)
+
     def range(self, path: str, start: int, end: int) -> bytes:
         return bytes(obstore.get_range(self.store, path, start=start, end=end))
+
+
+class Opened(io.RawIOBase):
+    """An object as a file: each read is one request for so many bytes."""
+
+    def __init__(self, folder: Folder, path: str, size: int) -> None:
+        self._folder, self._path, self.size, self._at = folder, path, size, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size}[whence]
+        return self._at
+
+    def read(self, size: int | None = -1) -> bytes:
+        end = self.size if size is None or size < 0 else min(self.size, self._at + size)
+        start, self._at = self._at, max(end, self._at)
+        return self._folder.range(self._path, start, end) if start < end else b""
 
 
 def join(*parts: str) -> str:
