@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta
 from types import TracebackType
 from typing import Any
 
-from viewkeeper import housekeeping, ingestion, statements
+from viewkeeper import housekeeping, ingestion, notebook, statements
 from viewkeeper import published as publications
 from viewkeeper.advise.advice import Advice
 from viewkeeper.advise.advisor import advise
@@ -63,6 +63,7 @@ class Warehouse:
         self.spark = spark or started()
         self._work = opened(path, self.spark, log_queries, storage_options, publish)
         self.path = self._work.log.folder.url
+        self._work.on_progress = notebook.listener()
 
     @property
     def version(self) -> int:

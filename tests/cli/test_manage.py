@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import time
 
 import pytest
 
 from viewkeeper.cli import app
 from viewkeeper.spark import start
+from viewkeeper.spark.quiet import quiet
 from viewkeeper.spark.start import Wanted, defaults, given, settings
 
 
@@ -97,3 +101,17 @@ def test_sessions_are_as_asked_then_as_the_environment_says_then_as_the_machine_
     submitted = {"PYSPARK_GATEWAY_PORT": "1"}
     assert settings(Wanted(), submitted, 8, 64_000) == {}
     assert settings(Wanted("local"), submitted, 8, 64_000) == {"spark.master": "local"}
+
+
+def test_what_java_says_when_it_starts_is_dropped_and_trouble_is_passed_on(capfd):
+    lines = r"WARNING: Using incubator modules: x\nSetting Spark log level to ERROR\nreal trouble\n"
+    with quiet():
+        subprocess.run([sys.executable, "-c", f"import sys; sys.stderr.write('{lines}')"], check=True)
+    said, end = "", time.monotonic() + 60
+    while "real trouble" not in said and time.monotonic() < end:
+        said += capfd.readouterr().err
+        time.sleep(0.01)
+    assert said == "real trouble\n"
+    sys.stderr.write("later\n")
+    sys.stderr.flush()
+    assert capfd.readouterr().err == "later\n"
