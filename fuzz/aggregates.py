@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from fuzz.expressions import COMPARABLE, NUMBERS, Scope, column, predicate, value
+from fuzz.expressions import COMPARABLE, NUMBERS, Scope, bare, column, predicate, value
 from fuzz.query import Expr
 
 OF_NUMBERS = (
@@ -61,7 +61,7 @@ def _call(rng: Random, scope: Scope) -> Expr:
         return Expr(rng.choice(PERCENTILES), (value(rng, scope, 0, NUMBERS),), "float")
     if roll < 0.6 and column(rng, scope, NUMBERS):
         function = rng.choice(OF_NUMBERS)
-        arg = value(rng, scope, 1, NUMBERS)
+        arg = bare(rng, value(rng, scope, 1, NUMBERS))
         family = "integer" if function == "SUM" and arg.family == "integer" else "float"
         family = "decimal" if function in ("SUM", "AVG") and arg.family == "decimal" else family
         return Expr(f"{function}({distinct if function in ('SUM', 'AVG') else ''}{{0}})", (arg,), family)
@@ -78,7 +78,7 @@ def _call(rng: Random, scope: Scope) -> Expr:
         arg = value(rng, scope, 0, COMPARABLE)
         return Expr("array_sort(COLLECT_SET({0}))", (arg,), "array")
     function = rng.choice(OF_ANY)
-    arg = value(rng, scope, 1, COMPARABLE)
+    arg = bare(rng, value(rng, scope, 1, COMPARABLE))
     family = "integer" if function == "COUNT" else arg.family
     return Expr(f"{function}({distinct}{{0}})", (arg,), family)
 

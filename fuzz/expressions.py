@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from fuzz.query import Expr, Item, Named, Query, Select
@@ -86,6 +86,8 @@ def column(rng: Random, scope: Scope, families: Sequence[str] = ()) -> Ref | Non
 def value(rng: Random, scope: Scope, depth: int, families: Sequence[str] = ()) -> Expr:
     """An expression of one of the families; of any where none is asked for, or can be had."""
     ref = column(rng, scope, families) or rng.choice(list(scope))
+    if depth > 0 and rng.random() < 0.05 and (not families or "boolean" in families):
+        return Expr("({0})", (predicate(rng, scope, 0),), "boolean")
     if depth <= 0 or rng.random() < 0.5:
         return ref.expr
     roll = rng.random()
@@ -103,6 +105,13 @@ def value(rng: Random, scope: Scope, depth: int, families: Sequence[str] = ()) -
     right = constant(rng, ref) if rng.random() < 0.5 else value(rng, scope, depth - 1, (ref.family,))
     args: tuple[Expr, ...] = (ref.expr, right)
     return Expr(f"({form})", (*args, predicate(rng, scope, 0)) if "{2}" in form else args, ref.family)
+
+
+def bare(rng: Random, expr: Expr) -> Expr:
+    """An expression that stands alone: now and then without the parentheses around it."""
+    inner = expr.text[1:-1]
+    alone = expr.text == f"({inner})" and "(" not in inner
+    return replace(expr, text=inner) if alone and rng.random() < 0.5 else expr
 
 
 def _unary(rng: Random, scope: Scope, ref: Ref, families: Sequence[str]) -> Expr:
@@ -158,6 +167,7 @@ __all__ = [
     "Ref",
     "Scope",
     "Select",
+    "bare",
     "column",
     "constant",
     "equality",

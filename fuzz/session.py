@@ -117,7 +117,6 @@ def started() -> SparkSession:
         .config("spark.log.level", "OFF")
         .config("spark.sql.codegen.wholeStage", "false")
         .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-        .config("spark.sql.lightweightPlanChangeValidation", "false")
         .config("spark.sql.timeType.enabled", "true")
         .config("spark.sql.ui.explainMode", "simple")
         .config("spark.plugins", "org.apache.spark.sql.connect.SparkConnectPlugin")

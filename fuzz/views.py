@@ -7,7 +7,7 @@ from dataclasses import replace
 from random import Random
 
 from fuzz.aggregates import random_aggregate, random_window
-from fuzz.expressions import COMPARABLE, Ref, Scope, column, predicate, value
+from fuzz.expressions import COMPARABLE, Ref, Scope, bare, column, predicate, value
 from fuzz.forms import random_form
 from fuzz.query import Expr, Item, Query, Select, SetOp, With
 from fuzz.sources import Columns, Draw, Scoped, random_source
@@ -78,7 +78,7 @@ def _items(draw: Draw, values: list[Expr]) -> tuple[tuple[Item, ...], list[Ref]]
 
 def _plain(draw: Draw, found: Scoped, depth: int) -> Typed:
     rng = draw.rng
-    values = [value(rng, found.scope, 2) for _ in range(rng.choice((1, 2, 2, 3, 4)))]
+    values = [bare(rng, value(rng, found.scope, 2)) for _ in range(rng.choice((1, 2, 2, 3, 4)))]
     if rng.random() < 0.15:
         values.append(subquery_value(draw, found.scope))
     items, columns = _items(draw, values)
@@ -88,7 +88,7 @@ def _plain(draw: Draw, found: Scoped, depth: int) -> Typed:
 
 def _aggregated(draw: Draw, found: Scoped) -> Typed:
     rng = draw.rng
-    keys = [value(rng, found.scope, 1, COMPARABLE) for _ in range(rng.choice((0, 1, 1, 1, 2)))]
+    keys = [bare(rng, value(rng, found.scope, 1, COMPARABLE)) for _ in range(rng.choice((0, 1, 1, 1, 2)))]
     aggregates = [random_aggregate(rng, found.scope) for _ in range(rng.choice((1, 1, 2, 3)))]
     shown = keys if rng.random() < 0.85 else []
     items, columns = _items(draw, [*shown, *aggregates])

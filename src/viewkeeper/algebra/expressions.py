@@ -94,14 +94,35 @@ def is_true(expr: Scalar) -> bool:
     return isinstance(inner, exp.Boolean) and bool(inner.this)
 
 
+_LOOSE = (exp.Binary, exp.Not, exp.Neg, exp.BitwiseNot, exp.In, exp.Between)
+
+
+def operand(expr: Scalar) -> Scalar:
+    """A part of another expression, in parentheses where an operator beside it would take it apart in text.
+
+    a = b  beside  <=> k    →   (a = b) <=> k
+    NOT a  beside  IS NULL  →   (NOT a) IS NULL
+    """
+    is_loose = isinstance(expr, _LOOSE) and not isinstance(expr, exp.Dot)
+    return exp.paren(expr) if is_loose else expr.copy()
+
+
+def is_null(expr: Scalar) -> Scalar:
+    return exp.Is(this=operand(expr), expression=exp.null())
+
+
+def is_present(expr: Scalar) -> Scalar:
+    return exp.not_(is_null(expr))
+
+
 def same_or_both_null(left: Scalar, right: Scalar) -> Scalar:
     """Equality as GROUP BY understands it: NULL equals NULL."""
-    return exp.NullSafeEQ(this=left.copy(), expression=right.copy())
+    return exp.NullSafeEQ(this=operand(left), expression=operand(right))
 
 
 def equal(left: Scalar, right: Scalar) -> Scalar:
     """Equality as a join understands it: NULL equals nothing."""
-    return exp.EQ(this=left.copy(), expression=right.copy())
+    return exp.EQ(this=operand(left), expression=operand(right))
 
 
 def null_safe_match(pairs: Iterable[tuple[str, str]]) -> Scalar:

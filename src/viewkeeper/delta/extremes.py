@@ -23,7 +23,7 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from viewkeeper.algebra.expressions import Scalar, conjunction, equal, function, literal, not_
+from viewkeeper.algebra.expressions import Scalar, conjunction, equal, function, is_null, literal, not_
 from viewkeeper.delta.parts import when
 
 Held: TypeAlias = tuple[Scalar, Scalar]
@@ -43,14 +43,14 @@ class Extreme:
     @property
     def value(self) -> Scalar:
         """The new extreme; NULL where no value is left."""
-        moved = exp.or_(_is_null(self.old[0]), self._beyond())
+        moved = exp.or_(is_null(self.old[0]), self._beyond())
         value = exp.Case(ifs=[exp.If(this=moved, true=self.inserted[0].copy())], default=self.old[0].copy())
         return when(self._some_left(), value)
 
     @property
     def holders(self) -> Scalar:
         """How many rows hold the new extreme."""
-        moved = exp.or_(_is_null(self.old[0]), self._beyond())
+        moved = exp.or_(is_null(self.old[0]), self._beyond())
         more = exp.Add(this=self.old[1].copy(), expression=self.inserted[1].copy())
         cases = [
             exp.If(this=not_(self._some_left()), true=literal(0)),
@@ -81,7 +81,3 @@ def is_lost(extreme: Extreme) -> Scalar:
     replaced = function("coalesce", extreme._beyond(), exp.false())
     none_left = exp.LTE(this=exp.paren(extreme._remaining()), expression=literal(0))
     return conjunction((extreme._hit(), none_left, not_(replaced), extreme._some_left()))
-
-
-def _is_null(expr: Scalar) -> Scalar:
-    return exp.Is(this=expr.copy(), expression=exp.null())

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from viewkeeper.algebra.expressions import Scalar
+from viewkeeper.algebra.expressions import Scalar, is_present
 from viewkeeper.delta.moments import moments_of, pair_moments_of
 from viewkeeper.delta.numbers import average_of, sum_of
 from viewkeeper.delta.parts import ROWS, Decomposition, Part, PartKind, when
@@ -92,13 +92,9 @@ def _counted(call: exp.Count, condition: Scalar | None) -> Part:
     """COUNT of a star or a constant counts rows; of several expressions, rows where none is NULL."""
     several = [call.this, *call.expressions]
     if len(several) > 1:
-        present = exp.and_(*(_is_present(expr) for expr in several))
+        present = exp.and_(*(is_present(expr) for expr in several))
         one = when(present, exp.convert(1))
         return Part(PartKind.COUNT, one if condition is None else when(condition, one))
     if isinstance(call.this, (exp.Star, exp.Literal)) or call.this is None:
         return ROWS if condition is None else Part(PartKind.COUNT, when(condition, exp.convert(1)))
     return Part(PartKind.COUNT, call.this.copy() if condition is None else when(condition, call.this))
-
-
-def _is_present(expr: Scalar) -> Scalar:
-    return exp.not_(exp.Is(this=expr.copy(), expression=exp.null()))

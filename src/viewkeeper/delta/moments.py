@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from viewkeeper.algebra.expressions import Scalar, not_, replace_columns
+from viewkeeper.algebra.expressions import Scalar, is_present, not_, replace_columns
 from viewkeeper.delta.parts import Decomposition, Part, PartKind, parsed, when
 
 KEPT = "0.01"
@@ -47,7 +47,7 @@ def moments_of(call: Scalar, filtered: Callable[[Scalar], Scalar]) -> Decomposit
 
 def pair_moments_of(call: Scalar, filtered: Callable[[Scalar], Scalar]) -> Decomposition:
     """The state of a function of two, over the pairs of which neither is NULL."""
-    both = exp.and_(_is_present(call.this), _is_present(call.expression))
+    both = exp.and_(is_present(call.this), is_present(call.expression))
     x, y = (exp.cast(filtered(when(both, one)), "double") for one in (call.this, call.expression))
     together = Part(PartKind.COMOMENT, x, other=y)
     spreads = (*_spread("s", "m", x), *_spread("t", "w", y))
@@ -57,10 +57,6 @@ def pair_moments_of(call: Scalar, filtered: Callable[[Scalar], Scalar]) -> Decom
 def _spread(spread: str, mean: str, x: Scalar) -> tuple[tuple[str, Part], ...]:
     parts = ((mean, PartKind.MEAN), (spread, PartKind.SPREAD), (f"{spread}p", PartKind.PEAK))
     return tuple((letter, Part(kind, x)) for letter, kind in parts)
-
-
-def _is_present(expr: Scalar) -> Scalar:
-    return exp.not_(exp.Is(this=expr.copy(), expression=exp.null()))
 
 
 PartColumn = Callable[[Part], Scalar]

@@ -32,6 +32,7 @@ from viewkeeper.algebra.expressions import (
     column,
     equal,
     function,
+    is_present,
     literal,
     null_safe_match,
     or_,
@@ -278,7 +279,7 @@ def _total(state: AggregateState, part: Part) -> Scalar:
     if part.is_summed:
         total = function("sum", value)
         return total if part.kind is PartKind.SUM else _or_zero(total)
-    return _or_zero(function("sum", when(exp.not_(exp.Is(this=value, expression=exp.null())), sign)))
+    return _or_zero(function("sum", when(is_present(value), sign)))
 
 
 def held_extremes(state: AggregateState, prepared: Relation, parts: tuple[Part, ...]) -> Relation:
@@ -304,7 +305,7 @@ def _extreme(
     value: Scalar,
 ) -> tuple[Named, Named]:
     """An extreme of the values whose net count is positive, or negative, and that count."""
-    is_value = exp.not_(exp.Is(this=value.copy(), expression=exp.null()))
+    is_value = is_present(value)
     side = exp.Where(this=and_(comparison(this=column(COUNT), expression=literal(0)), is_value))
     least = part.kind is PartKind.MIN
     extreme = function("min" if least else "max", value)

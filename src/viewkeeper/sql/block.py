@@ -14,6 +14,7 @@ from viewkeeper.algebra.expressions import (
     columns_of,
     conjunction,
     conjuncts,
+    equal,
     null_safe_match,
     same,
 )
@@ -129,5 +130,5 @@ def join_condition(answer: Translated) -> Scalar:
     pairs = zip(answer.matches, answer.links, strict=True)
     if answer.null_safe:
         return null_safe_match((match.name, link) for match, link in pairs)
-    equalities = [exp.EQ(this=match.copy(), expression=column(link)) for match, link in pairs]
+    equalities = [equal(match, column(link)) for match, link in pairs]
     return conjunction([*equalities, *answer.pending])

@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from viewkeeper.algebra.expressions import Named, Scalar, column, same
+from viewkeeper.algebra.expressions import Named, Scalar, column, equal, same
 from viewkeeper.algebra.facts import determines
 from viewkeeper.algebra.relations import Aggregate, JoinKind, Project, Relation
 from viewkeeper.sql.aggregate_calls import is_aggregate_call
@@ -209,11 +209,7 @@ def _matching(test: exp.In, left: list[Scalar], condition: Callable[[Scalar, Sca
 
 
 def _equal(left: Scalar, right: Scalar) -> Scalar:
-    return exp.EQ(this=_operand(right), expression=_operand(left))
-
-
-def _operand(expr: Scalar) -> Scalar:
-    return expr.copy() if isinstance(expr, (exp.Column, exp.Literal, exp.Func)) else exp.paren(expr)
+    return equal(right, left)
 
 
 def _equal_or_unknown(left: Scalar, right: Scalar) -> Scalar:

@@ -25,7 +25,7 @@ from sqlglot import exp
 
 from viewkeeper.algebra.build import empty, filtered, is_empty, projected
 from viewkeeper.algebra.counts import weighted
-from viewkeeper.algebra.expressions import Named, Scalar, column, literal, same
+from viewkeeper.algebra.expressions import Named, Scalar, column, is_null, literal, operand, same
 from viewkeeper.algebra.relations import Aggregate, Consolidate, Relation, Scan, State
 from viewkeeper.algebra.schema import COUNT
 from viewkeeper.algebra.walk import rewrite
@@ -128,17 +128,12 @@ def where_sign(comparison: type[exp.Binary], count: Scalar, value: Scalar) -> Sc
 
 
 def when_not_null(expr: Scalar, count: Scalar) -> Scalar:
-    test = exp.Is(this=atom(expr), expression=exp.null())
+    test = is_null(expr)
     return exp.Case(ifs=[exp.If(this=test, true=literal(0))], default=count.copy())
 
 
 def times(expr: Scalar, count: Scalar) -> Scalar:
-    return expr.copy() if count == ONE else exp.Mul(this=atom(expr), expression=atom(count))
-
-
-def atom(expr: Scalar) -> Scalar:
-    """The expression in parentheses where an operator beside it could take it apart."""
-    return expr.copy() if isinstance(expr, (exp.Column, exp.Literal, exp.Func)) else exp.paren(expr)
+    return expr.copy() if count == ONE else exp.Mul(this=operand(expr), expression=operand(count))
 
 
 def summary_delta(view: CubeView, changes: BatchFacts) -> Relation:
