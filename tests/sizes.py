@@ -49,6 +49,9 @@ class Sizes:
     load: int
     """Seconds in which fifty readers ask a service while it refreshes."""
 
+    short: int
+    """Whether batches that need not follow each other are one, and what is alike is tried once."""
+
     some: int
     """Of cases that differ in nothing but a value or a type: so many, spread evenly."""
 
@@ -64,6 +67,7 @@ SHORT = Sizes(
     tpch=6,
     checked=0,
     load=3,
+    short=1,
     some=2,
 )
 LONG = Sizes(
@@ -77,6 +81,7 @@ LONG = Sizes(
     tpch=22,
     checked=1,
     load=120,
+    short=0,
     some=1000,
 )
 
@@ -95,3 +100,8 @@ def spread(cases: Sequence[Item], number: int = SIZES.some) -> list[Item]:
     """So many of the cases, the first among them, evenly spread; all where there are not more."""
     chosen = min(number, len(cases))
     return [cases[index * len(cases) // chosen] for index in range(chosen)]
+
+
+def in_batches(steps: Sequence[Sequence[Item]]) -> list[list[Item]]:
+    """Steps of which none undoes another: each a batch of its own, or all of them one."""
+    return [[item for step in steps for item in step]] if SIZES.short else [list(step) for step in steps]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import pytest
 from deltalake import write_deltalake
 
 import viewkeeper as vk
+from tests.templates import Filled
 from viewkeeper import limits
 from viewkeeper.arrow import states
 from viewkeeper.errors import InvalidSQL, NeedsSpark, NotFound, UnknownColumn, UnknownTable
@@ -45,13 +45,22 @@ def as_arrow_tells(wh: vk.Warehouse, name: str, version: int | None = None) -> C
     return counted(vk.read(wh.path, name, version).to_arrow())
 
 
-@pytest.fixture(params=[limits.LIMITS.merged_whole, 0], ids=["few rows", "many rows"])
-def of_any_size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether all rows are merged, or only those that layers name."""
-    monkeypatch.setattr(limits, "LIMITS", replace(limits.LIMITS, merged_whole=request.param))
+Sized = Callable[[], Iterator[None]]
 
 
-def test_values_of_every_type(warehouse: vk.Warehouse, of_any_size: None) -> None:
+@pytest.fixture
+def of_any_size(limit: Callable[..., None]) -> Sized:
+    """Twice: all rows are merged, as those of a small relation are; then only those that layers name."""
+
+    def sizes() -> Iterator[None]:
+        for rows in (limits.LIMITS.merged_whole, 0):
+            limit(merged_whole=rows)
+            yield
+
+    return sizes
+
+
+def test_values_of_every_type(warehouse: vk.Warehouse, of_any_size: Sized) -> None:
     warehouse.sql(f"CREATE TABLE every ({TYPES})")
     values = ((1, "0.5"), (2, "DOUBLE('NaN')"), (2, "-0.0D"), (2, "0.0D"))
     rows = ", ".join(ROW.format(n=n, x=x) for n, x in values)
@@ -62,22 +71,27 @@ def test_values_of_every_type(warehouse: vk.Warehouse, of_any_size: None) -> Non
     warehouse.sql(f"INSERT INTO every VALUES {ROW.format(n=3, x='-0.0D')}")
     warehouse.refresh()
     for name in ("every", "same"):
-        assert as_arrow_tells(warehouse, name) == as_spark_tells(warehouse, name)
+        wanted = as_spark_tells(warehouse, name)
+        for _ in of_any_size():
+            assert as_arrow_tells(warehouse, name) == wanted
     found = vk.read(warehouse.path, "every").to_arrow()
     assert found.column_names == warehouse.table("every").columns
     assert not found.schema.field("n").nullable
     assert found.schema.field("at").type == pa.timestamp("us", "UTC")
 
 
-@pytest.fixture
-def sales(warehouse: vk.Warehouse) -> Iterator[vk.Warehouse]:
+def stock(warehouse: vk.Warehouse) -> None:
     warehouse.sql("CREATE TABLE items (id INT, region STRING, price DECIMAL(8,2), PRIMARY KEY (id))")
     warehouse.sql("CREATE TABLE sold (item INT, day DATE, qty INT)")
     with warehouse.transaction() as t:
         t.insert("items", [(n, "north" if n % 2 else None, Decimal(n)) for n in range(8)])
         t.insert("sold", [(n % 8, None, n) for n in range(40)])
     warehouse.compact()
-    return warehouse
+
+
+@pytest.fixture
+def sales(filled: Filled) -> vk.Warehouse:
+    return filled(stock)
 
 
 def changed(wh: vk.Warehouse, number: int) -> None:
@@ -101,7 +115,7 @@ VIEWS = {
 
 @pytest.mark.parametrize("strategy", ["auto", "id-diffs"])
 def test_forms_of_every_strategy_and_earlier_versions(
-    sales: vk.Warehouse, strategy: str, of_any_size: None
+    sales: vk.Warehouse, strategy: str, of_any_size: Sized
 ) -> None:
     chosen = [name for name in VIEWS if strategy == "auto" or name != "all_in_one"]
     for name in chosen:
@@ -111,11 +125,12 @@ def test_forms_of_every_strategy_and_earlier_versions(
         changed(sales, number)
         versions.append(sales.version)
     for name in (*chosen, "items", "sold"):
-        for version in versions:
-            assert as_arrow_tells(sales, name, version) == as_spark_tells(sales, name, version), name
         since = versions[0]
-        told = counted(pa.Table.from_batches(sales.changes(name, since).toArrow().to_batches()))
-        assert counted(vk.changes(sales.path, name, since).to_arrow()) == told
+        rows = {version: as_spark_tells(sales, name, version) for version in versions}
+        changes = counted(pa.Table.from_batches(sales.changes(name, since).toArrow().to_batches()))
+        for _ in of_any_size():
+            assert {version: as_arrow_tells(sales, name, version) for version in versions} == rows, name
+            assert counted(vk.changes(sales.path, name, since).to_arrow()) == changes
 
 
 def test_columns_and_conditions(sales: vk.Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,7 +80,7 @@ def test_a_refresh_is_all_or_nothing(
         assert found in (old, new), path.name
         warehouse.refresh()
         assert {name: rows(warehouse.table(name)) for name in new} == new
-        assert warehouse.verify("sales")
+    assert warehouse.verify("sales")
 
 
 def test_a_refresh_over_a_followed_table_is_all_or_nothing(
@@ -102,4 +102,4 @@ def test_a_refresh_over_a_followed_table_is_all_or_nothing(
         assert found in ((old, 10), (new, 15)), path.name
         warehouse.refresh()
         assert rows(warehouse.table("totals")) == new
-        assert warehouse.verify("totals")
+    assert warehouse.verify("totals")

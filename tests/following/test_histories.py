@@ -12,6 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 
 import viewkeeper as vk
 from tests.following.source import appended, merged, orders
+from tests.sizes import SIZES
 from tests.warehouse.rows import rows
 
 VIEWS = {
@@ -39,11 +40,11 @@ def test_views_follow(warehouse: vk.Warehouse, tmp_path: Path, shape: str) -> No
     for name, query in VIEWS.items():
         warehouse.create_view(name, query)
     done = []
-    for _ in range(5):
+    for _ in range(3 if SIZES.short else 5):
         for _ in range(chance.randrange(1, 3)):
             done.append(chance.choice(STEPS))
             step(chance, path, done[-1])
-        warehouse.refresh(check=1.0)
+        warehouse.refresh(check=1.0 if SIZES.checked else None)
         newest = warehouse.spark.createDataFrame(DeltaTable(str(path)).to_pyarrow_table())
         for name, query in VIEWS.items():
             text = query.replace("orders", "{newest}")

@@ -62,10 +62,10 @@ class Mirrored:
             if insert:
                 transaction.insert(table, list(insert))
 
-    def answer(self, query: str) -> Counter[Any]:
-        """What plain Spark says to a query over the lists."""
+    def answers(self, queries: Iterable[str]) -> dict[str, Counter[Any]]:
+        """What plain Spark says to queries over the lists."""
         with self._shown():
-            return bag(self.warehouse.spark.sql(query))
+            return {query: bag(self.warehouse.spark.sql(query)) for query in queries}
 
     @contextmanager
     def _shown(self) -> Iterator[None]:
@@ -83,10 +83,13 @@ class Mirrored:
     def wrong(self) -> Mapping[str, tuple[Counter[Any], Counter[Any]]]:
         """The tables and views that differ from plain Spark's answer: rows too many, and rows missing."""
         found = {}
+        answers: dict[str, Counter[Any]] = {}
         with self._shown():
             for name in (*self.rows, *self.views):
-                stored = bag(self.warehouse.table(name))
-                wanted = bag(self.warehouse.spark.table(name))
+                text = self.views.get(name, name)
+                if text not in answers:
+                    answers[text] = bag(self.warehouse.spark.table(name))
+                stored, wanted = bag(self.warehouse.table(name)), answers[text]
                 if stored != wanted:
                     found[name] = stored - wanted, wanted - stored
         return found

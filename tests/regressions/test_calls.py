@@ -13,6 +13,7 @@ from sqlglot import exp
 
 import viewkeeper as vk
 from tests.regressions.beside_spark import Beside
+from tests.sizes import in_batches
 from viewkeeper.errors import NotDeterministic, ViewkeeperError
 from viewkeeper.sql.aggregate_calls import is_aggregate_call, is_grouping_call
 from viewkeeper.sql.parse import parse_query
@@ -35,7 +36,7 @@ def widest(values: pd.Series) -> float:
 def kept(warehouse: vk.Warehouse, views: dict[str, str]) -> Beside:
     beside = Beside(warehouse, *TABLE)
     beside.define(views)
-    for statements in CHANGES:
+    for statements in in_batches(CHANGES):
         beside.after(*statements)
     return beside
 

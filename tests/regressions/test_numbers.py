@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import viewkeeper as vk
-from tests.sizes import spread
+from tests.sizes import in_batches, spread
 from viewkeeper import errors
 
 CONDITION = 1e-5
@@ -76,8 +76,10 @@ def test_averages_and_quotients_of_decimals_have_the_scale_of_the_query(
     }
     created(warehouse, views)
     agrees(views, "t")
-    for change in ("DELETE FROM t WHERE k = 2", "INSERT INTO t VALUES (1, 5, 3.3, -2.2), (3, 6, -7, 0.1)"):
-        warehouse.sql(change)
+    changes = ("DELETE FROM t WHERE k = 2", "INSERT INTO t VALUES (1, 5, 3.3, -2.2), (3, 6, -7, 0.1)")
+    for batch in in_batches([[change] for change in changes]):
+        for change in batch:
+            warehouse.sql(change)
         warehouse.refresh(policy="incremental")
         agrees(views, "t")
 
@@ -98,9 +100,11 @@ def test_several_long_decimal_sums_after_deletions(
     }
     created(warehouse, views)
     agrees(views, "t")
-    for changes in (
-        ("DELETE FROM t WHERE k = 2",),
-        ("INSERT INTO t VALUES (1, 4, 1.5, -1.5), (2, 5, 3.0000000002, 0)", "DELETE FROM t WHERE k = 3"),
+    for changes in in_batches(
+        (
+            ("DELETE FROM t WHERE k = 2",),
+            ("INSERT INTO t VALUES (1, 4, 1.5, -1.5), (2, 5, 3.0000000002, 0)", "DELETE FROM t WHERE k = 3"),
+        )
     ):
         for change in changes:
             warehouse.sql(change)
@@ -264,12 +268,14 @@ def test_averages_of_decimals_from_28_digits_on(
     created(warehouse, {f"{name}_by_ids": text for name, text in views.items()}, BY_IDS)
     views |= {f"{name}_by_ids": text for name, text in views.items()}
     agrees(views, "t")
-    for change in (
+    changes = (
         "DELETE FROM t WHERE k = 2",
         f"INSERT INTO t VALUES (6, 2, {unit}), (7, 1, {other})",
         f"UPDATE t SET x = {least} WHERE k IN (3, 5)",
         "UPDATE t SET g = 2 WHERE k = 1",
-    ):
-        warehouse.sql(change)
+    )
+    for batch in in_batches([[change] for change in changes]):
+        for change in batch:
+            warehouse.sql(change)
         warehouse.refresh(policy="incremental")
         agrees(views, "t")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 import viewkeeper as vk
+from tests.sizes import SIZES, in_batches
 from viewkeeper import errors
 
 pytestmark = pytest.mark.usefixtures("maintained")
@@ -48,8 +51,13 @@ def closure(first: set[tuple[int, int]], step: set[tuple[int, int]]) -> set[tupl
         found |= more
 
 
-def rows(warehouse: vk.Warehouse, name: str) -> set[tuple[int, int]]:
-    return {tuple(row) for row in warehouse.table(name).collect()}
+def summed(r: set[tuple[int, int]], s: set[tuple[int, int]]) -> Counter[tuple[int, ...]]:
+    met = {a: [x for y, x in r for z, b in s if (z, b) == (a, y)] for a, _ in s}
+    return Counter((a, len(found), sum(found)) for a, found in met.items() if found)
+
+
+def bag(warehouse: vk.Warehouse, name: str) -> Counter[tuple[int, ...]]:
+    return Counter(tuple(row) for row in warehouse.table(name).collect())
 
 
 def test_recursions_that_read_each_other(warehouse: vk.Warehouse) -> None:
@@ -57,17 +65,20 @@ def test_recursions_that_read_each_other(warehouse: vk.Warehouse) -> None:
     warehouse.sql("CREATE TABLE f (a INT, b INT)")
     warehouse.sql("INSERT INTO e VALUES (1, 2), (2, 3), (3, 4)")
     warehouse.sql("INSERT INTO f VALUES (1, 1), (4, 2)")
-    for name, text in TEXTS.items():
+    views = {name: text for name, text in TEXTS.items() if name != "forward" or not SIZES.short}
+    for name, text in views.items():
         warehouse.create_view(name, text)
-    for statements in CHANGES:
+    for statements in in_batches(CHANGES):
         for statement in statements:
             warehouse.sql(statement)
         report = warehouse.refresh(policy="incremental")
-        assert {entry.view: entry.strategy for entry in report} == dict.fromkeys(TEXTS, "dred") | ABOVE
-        e, f = rows(warehouse, "e"), rows(warehouse, "f")
-        wanted = closure(f, closure(e, e))
-        assert rows(warehouse, "after") == rows(warehouse, "forward") == wanted
-    assert [name for name in TEXTS if not warehouse.verify(name)] == []
+        assert {entry.view: entry.strategy for entry in report} == dict.fromkeys(views, "dred") | ABOVE
+        r = closure(set(bag(warehouse, "e")), set(bag(warehouse, "e")))
+        s = closure(set(bag(warehouse, "f")), r)
+        both = Counter((a, b) for a, x in r for y, b in s if x == y)
+        computed = {"after": Counter(s), "forward": Counter(s), "both": both, "summed": summed(r, s)}
+        assert all(bag(warehouse, name) == computed[name] for name in views if name in computed)
+    assert [name for name in views if name not in computed and not warehouse.verify(name)] == []
 
 
 def test_definitions_that_read_each_other_by_union_all(warehouse: vk.Warehouse) -> None:

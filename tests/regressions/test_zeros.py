@@ -12,6 +12,7 @@ import viewkeeper as vk
 from tests.regressions.beside_spark import Beside
 from tests.regressions.beside_spark import bag as bag_of
 from tests.regressions.mirrored import Mirrored, comparable
+from tests.sizes import SIZES, in_batches
 from viewkeeper.errors import DuplicateKey, MissingRows
 
 pytestmark = pytest.mark.usefixtures("maintained")
@@ -70,15 +71,16 @@ def test_zeros_keep_their_signs(warehouse: vk.Warehouse, monkeypatch: pytest.Mon
         both.view(name, text)
     for name, text in IDENTIFIED.items():
         both.view(name, text, strategy="id-diffs")
-        both.view(f"{name}_tuples", text, strategy="tuple-diffs")
-    for number, step in enumerate(STEPS):
-        for table, (came, went) in step.items():
-            both.change(table, came, went)
+        if name == "joined" or not SIZES.short:
+            both.view(f"{name}_tuples", text, strategy="tuple-diffs")
+    for number, steps in enumerate([*in_batches([STEPS[:1], STEPS[1:2]]), *([step] for step in STEPS[2:])]):
+        for step in steps:
+            for table, (came, went) in step.items():
+                both.change(table, came, went)
         assert not both.refreshed()
-        if number == 1:
+        if number == 0:
             warehouse.compact()
-            assert not both.wrong()
-    assert all(warehouse.verify(name) for name in both.views)
+    assert all(warehouse.verify(name) for name in VIEWS)
 
 
 def test_given_rows_are_the_same_or_equal_ones(warehouse: vk.Warehouse) -> None:

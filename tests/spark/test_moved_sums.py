@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import duckdb
 import pytest
 
 import viewkeeper as vk
@@ -88,9 +89,14 @@ def test_moves_between_other_changes(shop: vk.Warehouse, limit: Callable[..., No
         "INSERT INTO pairs VALUES (1, 3)",
         "UPDATE parts SET price = 5",
     )
+    beside = duckdb.connect()
+    beside.execute("CREATE TABLE parts AS SELECT * FROM (VALUES (1, 10), (2, 20), (3, NULL)) t(pid, price)")
+    beside.execute("CREATE TABLE pairs AS SELECT * FROM (VALUES (1, 1), (1, 2), (2, 2), (3, 3)) t(did, pid)")
     for sql in statements:
         refreshed(shop, sql)
-        assert shop.verify("costs"), sql
+        beside.execute(sql)
+        assert rows(shop) == sorted(beside.execute(COSTS).fetchall()), sql
+    assert shop.verify("costs")
     assert rows(shop) == [(1, 5, 1), (2, 10, 2), (3, 5, 1), (4, 5, 1)]
     shop.compact("costs")
     assert rows(shop) == [(1, 5, 1), (2, 10, 2), (3, 5, 1), (4, 5, 1)]

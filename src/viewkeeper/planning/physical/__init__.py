@@ -61,7 +61,7 @@ def lowered(
 ) -> Physical:
     """The physical plan of a plan with explicit counts.
 
-    `is_part`: its result is part of other plans. `asked` are filters of it that are IN-lists already.
+    `is_part`: its result is part of other plans. `in_lists` are filters of it that are IN-lists already.
     """
     physical = Physical((Fragment("", plan, is_part),), in_lists=frozenset(in_lists))
     for one in PASSES:

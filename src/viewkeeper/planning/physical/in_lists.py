@@ -62,10 +62,9 @@ def with_known_keys(
 ) -> Relation:
     """The plan, its large inputs restricted to the keys that are known.
 
-    Its counts are explicit, or none is negative: a semi-join looks at what is left when rows cancel. Nodes
-    that let pass only rows that some keys name are put into `asked` at once: what is above them may be known
-    because of that. `through_joins`: keys of a relation are also looked for where a join meets what it was
-    joined with before.
+    Its counts are explicit, or none is negative: a semi-join looks at what is left when rows cancel. A filter
+    by known keys is put into `listed` when it is made: more may be known above it. `through_joins`: keys of a
+    relation are also looked for where a join meets what it was joined with before.
     """
     return rewrite(plan, _InLists(known, is_large, listed, through_joins).node)
 
