@@ -138,7 +138,7 @@ class Shown(Desk):
         }
         return {"columns": ["storeID", "q"], "rows": [[1, 30], [2, 36]], "truncated": False, "answered": told}
 
-    def lattice(self) -> dict[str, Any]:
+    def lattice(self, entry: Entry) -> dict[str, Any]:
         edge = {"parent": "sales", "child": "cities", "joins": ["stores"], "chosen": True}
         return {"views": [], "edges": [edge]}
 

@@ -98,9 +98,10 @@ class HistoryEntry:
         return asdict(self)
 
 
-def status(log: WarehouseLog, now: datetime | None = None) -> list[Status]:
-    """Every table, then every view; ages are those of a moment, which is now unless it is given."""
-    entry, now = log.latest(), now or datetime.now(UTC)
+def status(log: WarehouseLog, now: datetime | None = None, entry: Entry | None = None) -> list[Status]:
+    """Every table, then every view, of the newest entry unless one is given; ages are those of a moment,
+    which is now unless it is given."""
+    entry, now = entry or log.latest(), now or datetime.now(UTC)
     failing = pending_failures(log, entry)
     order = entry.catalog.in_order()
     tables = {name: _table_status(entry, name) for name in entry.catalog.own_tables}

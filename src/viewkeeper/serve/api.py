@@ -101,7 +101,7 @@ def explain(service: Service, asked: Asked) -> Any:
 
 
 def lattice(service: Service, asked: Asked) -> Any:
-    return service.desk.lattice()
+    return service.desk.lattice(service.desk.entry)
 
 
 def whole_lineage(service: Service, asked: Asked) -> Any:

@@ -90,8 +90,8 @@ class Desk:
         columns, rows, more = rows_in_time(frame, limit, self.query_seconds)
         return {"columns": columns, "rows": finite(rows), "truncated": more}
 
-    def lattice(self) -> dict[str, Any]:
-        return drawn(self.entry).to_dict()
+    def lattice(self, entry: Entry) -> dict[str, Any]:
+        return drawn(entry).to_dict()
 
     def end(self) -> None:
         """Waits for what is running. What is not published then was never there."""

@@ -25,7 +25,7 @@ LINE = 24
 def overview(desk: Desk, keeper: Keeper | None, token: bool) -> dict[str, Any]:
     """Every table and view with its freshness, size and last refreshes; failing and stale ones first."""
     entry = desk.entry
-    found = [_relation(desk, keeper, entry, one) for one in status(desk.log)]
+    found = [_relation(desk, keeper, entry, one) for one in status(desk.log, entry=entry)]
     found.sort(key=_urgency)
     return {
         "version": entry.version,
@@ -88,7 +88,9 @@ def relation(desk: Desk, keeper: Keeper | None, name: str) -> dict[str, Any]:
     entry = desk.entry
     schema = entry.catalog.schema(name)
     view = entry.catalog.views.get(schema.name)
-    [standing] = [one for one in status(desk.log) if entry.catalog.spelled(one.name) == schema.name]
+    [standing] = [
+        one for one in status(desk.log, entry=entry) if entry.catalog.spelled(one.name) == schema.name
+    ]
     columns = [
         {"name": shown(c.name), "type": c.declared or c.type, "nullable": c.nullable} for c in schema.visible
     ]
@@ -128,7 +130,7 @@ def lineage(desk: Desk) -> dict[str, Any]:
             "failing": one.failing,
             "target": one.target,
         }
-        for one in status(desk.log)
+        for one in status(desk.log, entry=entry)
     ]
     edges = [
         {"from": read, "to": shown(view.name)}
@@ -136,4 +138,4 @@ def lineage(desk: Desk) -> dict[str, Any]:
         for read in _read(entry, view)
     ]
     last = desk.chronicle.last_refresh()
-    return finite({"nodes": nodes, "edges": edges, "lattice": desk.lattice(), "last": last})  # type: ignore[no-any-return]
+    return finite({"nodes": nodes, "edges": edges, "lattice": desk.lattice(entry), "last": last})  # type: ignore[no-any-return]

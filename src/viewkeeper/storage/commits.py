@@ -171,13 +171,13 @@ class WarehouseLog:
 
     def latest(self) -> Entry:
         """The newest entry; an empty state of version 0 in a new warehouse."""
-        start = _path(self._newest) if self._newest >= 0 else ""
+        known = self._newest
+        start = _path(known) if known >= 0 else ""
         found = self.folder.listed_after(_LOG, start) if start else _all(self.folder)
-        if found:
-            self._newest = max(_number(path) for path in found)
-        if self._newest < 0:
-            return Entry(0, Catalog(), {})
-        return self.entry(self._newest)
+        # Other threads may be here too: one that began before does not take back what this one found.
+        newest = max([known, *map(_number, found)])
+        self._newest = max(self._newest, newest)
+        return Entry(0, Catalog(), {}) if newest < 0 else self.entry(newest)
 
     def entry(self, version: int) -> Entry:
         if version == 0:
