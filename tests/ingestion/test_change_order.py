@@ -98,7 +98,7 @@ histories = st.lists(
 )
 
 
-@settings(max_examples=max(20, SIZES.cases // 10), deadline=None)
+@settings(max_examples=max(10, SIZES.cases // 20), deadline=None)
 @given(histories, st.randoms(use_true_random=False), st.lists(st.integers(0, 14), max_size=4), st.booleans())
 @example([Change(1, 0, 0, False), Change(1, 1, 0, True)], None, [1], True)
 def test_the_order_of_arrival_does_not_matter(
