@@ -13,6 +13,7 @@ from viewkeeper.catalog.freshness import SCHEDULE, TARGET_LAG
 from viewkeeper.catalog.names import shown_columns
 from viewkeeper.collected import PendingChange
 from viewkeeper.ddl import definitions
+from viewkeeper.ddl.following import by_use
 from viewkeeper.ddl.freshness import set_freshness
 from viewkeeper.errors import AlreadyExists
 from viewkeeper.inspect.describe import described
@@ -137,8 +138,9 @@ def _follow(work: Workspace, statement: CreateTable, follows: Follows) -> Statem
     name, latest = statement.schema.name, work.log.latest()
     if statement.if_not_exists and latest.catalog.spelled(name):
         return StatementResult(f"Table {name} exists.", latest.version)
-    place, options = follows.location, dict(follows.options)
-    version = definitions.follow(work, statement.schema, place, follows.format, options, follows.enforced)
+    storage, read = by_use(follows.format, dict(follows.options))
+    given = follows.location, follows.format, storage, follows.enforced, None, read
+    version = definitions.follow(work, statement.schema, *given)
     return StatementResult(f"Following {name}.", version)
 
 

@@ -19,6 +19,7 @@ from viewkeeper.catalog.catalog import view_named
 from viewkeeper.catalog.freshness import asked as fresh
 from viewkeeper.collected import Transaction
 from viewkeeper.ddl import definitions, programs
+from viewkeeper.ddl.following import columns_listed
 from viewkeeper.inspect import status as inspection
 from viewkeeper.inspect.lattices import drawn
 from viewkeeper.inspect.status import HistoryEntry, Status
@@ -102,14 +103,18 @@ class Warehouse:
         storage_options: Mapping[str, str] | None = None,
         enforced: bool = True,
         version: int | None = None,
+        schema: str = "",
+        options: Mapping[str, str] | None = None,
     ) -> int:
         """A table that others own and change; `refresh` finds out what. `enforced`: the key is checked.
 
         `format="catalog"`: `path` is the name of a table in the session's catalog, by default the same name.
+        Of a folder of files (`format` parquet, csv or json), `schema` lists the columns like CREATE TABLE,
+        and `options` say how Spark reads the files.
         """
-        schema = TableSchema(name, (), tuple(key))
-        options = storage_options, enforced, version
-        return definitions.follow(self._work, schema, str(path), format, *options)
+        table = TableSchema(name, columns_listed(schema), tuple(key))
+        given = storage_options, enforced, version, options
+        return definitions.follow(self._work, table, str(path), format, *given)
 
     def create_view(
         self,

@@ -12,7 +12,7 @@ import viewkeeper as vk
 from tests.following.source import appended
 from viewkeeper.algebra.clock import DATE, LOCAL, TIMESTAMP, clock_of
 from viewkeeper.errors import InvalidOption, InvalidSQL, NotDeterministic, Unsupported
-from viewkeeper.storage.clocks import instant_of, next_change, shown_at, zone_named
+from viewkeeper.storage.clocks import changed_since, instant_of, next_change, shown_at, zone_named
 
 FIRST = dt.date(2026, 1, 1)
 PER_DAY = 4
@@ -123,6 +123,9 @@ def test_what_clocks_show_and_when_that_changes() -> None:
     moment = clock_of(TIMESTAMP, "+05:30")
     assert (moment.zone, shown_at(moment, noon)) == ("", "2026-03-28 23:30:00.000000Z")
     assert next_change(moment, shown_at(moment, noon), noon) == noon
+    assert changed_since(berlin, "2026-03-29", noon) is None
+    assert changed_since(berlin, "2026-03-27", noon) == dt.datetime(2026, 3, 27, 23, tzinfo=dt.UTC)
+    assert changed_since(moment, shown_at(moment, noon), noon + dt.timedelta(1)) == noon
     assert zone_named("GMT-3").utcoffset(None) == -dt.timedelta(hours=3)
     assert instant_of("2026-03-29", "Europe/Berlin") == dt.datetime(2026, 3, 28, 23, tzinfo=dt.UTC)
     assert instant_of(noon, "Europe/Berlin") == noon

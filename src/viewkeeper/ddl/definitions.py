@@ -80,12 +80,14 @@ def follow(
     options: Mapping[str, str] | None = None,
     enforced: bool = True,
     version: int | None = None,
+    read: Mapping[str, str] | None = None,
 ) -> int:
-    """A table that others own, as it is now, or at one of its versions."""
+    """A table that others own, as it is now, or at one of its versions; `read`: how its files are read."""
     if form.lower() == CATALOG:
         form, address = located(work.engine.spark, address or schema.name)
     checks = _checked_schema, must_be_free
-    return following.follow(work, schema, address, form, options or {}, enforced, version, *checks)
+    given = options or {}, read or {}
+    return following.follow(work, schema, address, form, *given, enforced, version, *checks)
 
 
 def _checked_schema(schema: TableSchema, catalog: Catalog) -> TableSchema:

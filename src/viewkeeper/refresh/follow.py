@@ -82,8 +82,8 @@ def _observed(state: RelationState, version: int | None) -> Observed:
     known = recorded(state)
     form = format_of(known.format)
     if version is None:
-        version = form.newest(known.address, known.options, known.version)
-    return form.observed(known.address, known.options, version)
+        version = form.newest(known.address, known.options, known)
+    return form.observed(known.address, known.options, version, known)
 
 
 def _brought(work: Workspace, draft: Draft, name: str, observed: Observed) -> FollowedReport:

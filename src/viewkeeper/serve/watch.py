@@ -6,12 +6,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from viewkeeper.algebra.clock import Clock
 from viewkeeper.catalog.catalog import ViewDefinition
 from viewkeeper.catalog.freshness import freshness
 from viewkeeper.errors import ViewkeeperError
 from viewkeeper.inspect.status import behind_since, clock_changes, written_at
 from viewkeeper.seen import stale_views
 from viewkeeper.serve.schedule import Watched
+from viewkeeper.storage.clocks import changed_since, shown
 from viewkeeper.storage.commits import Entry, WarehouseLog
 from viewkeeper.storage.draft import Draft
 from viewkeeper.storage.following.known import versions_behind
@@ -87,11 +89,14 @@ def _told_seconds(log: WarehouseLog, view: ViewDefinition) -> float:
 
 
 def followed_news(entry: Entry, now: datetime, known: Mapping[str, datetime]) -> dict[str, datetime]:
-    """Since when each followed table has versions that are not recorded, as far as that was seen; one that
-    cannot be read has none, and its views say why when they are refreshed."""
+    """Since when each followed table has versions that are not recorded, as far as that was seen, and clocks
+    show something else; one that cannot be read has none: its views say why when they are refreshed."""
     found = {}
-    for name in entry.catalog.tables:
-        state = entry.relations[name]
+    for name, schema in entry.catalog.tables.items():
+        state, clock = entry.relations[name], Clock.of(schema)
+        since = None if clock is None else changed_since(clock, shown(state), now)
+        if since is not None:
+            found[name] = since
         if state.followed is None:
             continue
         try:

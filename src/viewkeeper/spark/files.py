@@ -28,6 +28,8 @@ from viewkeeper.storage.footers import data_file, described_files
 from viewkeeper.storage.objects import Folder, join
 from viewkeeper.storage.relation import DataFile
 
+Pairs = tuple[tuple[str, str], ...]
+
 RESULTS = "results"
 """Folder of intermediate results; nothing names them after the refresh."""
 
@@ -47,7 +49,7 @@ class Files(Work):
         self._local: WeakKeyDictionary[Held, DataFrame] = WeakKeyDictionary()
         self._origins: WeakKeyDictionary[DataFrame, Origin] = WeakKeyDictionary()
         self._opened = lru_cache(self.limits.opened)(self._open)
-        self._parquet = lru_cache(self.limits.opened)(self._read_by_spark)
+        self._read = lru_cache(self.limits.opened)(self._read_by_spark)
 
     def files(self, relation: str, files: Iterable[DataFile], columns: Sequence[Column]) -> DataFrame:
         """The rows of some Parquet files, with the given columns; no job, no inference."""
@@ -84,13 +86,14 @@ class Files(Work):
         named = (f"{value} AS {quoted(c.name)}" for value, c in zip(values, columns, strict=True))
         return narrow.selectExpr(*named)
 
-    def parquet(self, schema: str, paths: tuple[str, ...]) -> DataFrame:
-        """The rows of Parquet files at some addresses, with columns by their names there; no job."""
-        return self._parquet(schema, paths)
+    def at_addresses(self, form: str, schema: str, paths: tuple[str, ...], options: Pairs = ()) -> DataFrame:
+        """The rows of files at some addresses: of Parquet, with columns by their names there; no job."""
+        return self._read(form, schema, paths, options)
 
-    def _read_by_spark(self, schema: str, paths: tuple[str, ...]) -> DataFrame:
+    def _read_by_spark(self, form: str, schema: str, paths: tuple[str, ...], options: Pairs) -> DataFrame:
         with self.settings(), as_ours():
-            return self.spark.read.schema(schema).parquet(*paths)
+            reader = self.spark.read.format(form).options(**dict(options))
+            return reader.schema(schema).load(list(paths))
 
     def _open(self, relation: str, columns: tuple[Column, ...], files: tuple[DataFile, ...]) -> DataFrame:
         with self.settings(), as_ours():

@@ -22,15 +22,17 @@ from pyroaring import BitMap64
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from viewkeeper.algebra.inner_names import inner_column
 from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.errors import MissingFile
 from viewkeeper.spark.engine import SparkEngine
-from viewkeeper.spark.frames import quoted
+from viewkeeper.spark.failures import FAILURES, translated
+from viewkeeper.spark.frames import columns_of, quoted
 from viewkeeper.storage.deletion_vectors import DeletionVector, rows_of
 from viewkeeper.storage.following.delta_columns import names_in_file
 from viewkeeper.storage.following.delta_difference import must_be_there
 from viewkeeper.storage.following.places import address_of, content_of, folder_of
-from viewkeeper.storage.following.state import FilePart, Followed, SourceField
+from viewkeeper.storage.following.state import FilePart, Followed, Options, SourceField
 from viewkeeper.storage.objects import Folder
 from viewkeeper.storage.relation import DataFile, RelationState
 
@@ -66,8 +68,23 @@ def followed_rows(
         must_be_there(folder, files)
     wanted = [field for field in followed.fields if field.name in {column.name for column in columns}]
     groups = _grouped(folder, wanted, files)
-    frames = [_rows(engine, folder, wanted, columns, group, own) for group, own in groups.items()]
+    frames = [_rows(engine, followed, wanted, columns, group, own) for group, own in groups.items()]
     return engine.in_one_task(reduce(DataFrame.unionByName, frames), sum(file.held for file in files))
+
+
+def inferred_columns(
+    engine: SparkEngine, form: str, options: Options, paths: Sequence[str]
+) -> tuple[Column, ...]:
+    """The columns that Spark finds in files; it reads texts for that."""
+    plain = [_GLOB.sub(r"\\\g<0>", path) for path in paths]
+    asked = {"inferSchema": "true", **dict(options)}
+    if form != "parquet":
+        engine.count_action()
+    try:
+        frame = engine.spark.read.format(form).options(**asked).load(plain)
+        return tuple(Column(inner_column(c.name), c.type) for c in columns_of(frame))
+    except FAILURES as error:
+        raise translated(error) from error
 
 
 def rows_in_files(
@@ -112,18 +129,19 @@ def _grouped(
 
 def _rows(
     engine: SparkEngine,
-    folder: Folder,
+    followed: Followed,
     fields: Sequence[SourceField],
     columns: tuple[Column, ...],
     group: _Group,
     files: Sequence[tuple[DataFile, FilePart]],
 ) -> DataFrame:
+    folder = folder_of(followed.address, followed.options)
     own = [field for field in fields if not field.partition]
     partitions = [field for field in fields if field.partition]
     has_vectors = any(not part.is_whole for _, part in files)
     types = [f"{quoted(name)} {field.type}" for name, field in zip(group.names, own, strict=True)]
     types += [f"{quoted(CHANGE)} STRING"] if group.sign == 0 else []
-    frame = _open(engine, ", ".join(types), tuple(address_of(folder, file.path) for file, _ in files))
+    frame = _open(engine, followed, types, [address_of(folder, file.path) for file, _ in files])
     values = dict(zip((field.name for field in own), map(quoted, group.names), strict=True))
     if partitions or has_vectors:
         frame = _with_origin(engine, folder, frame, partitions, files, has_vectors)
@@ -150,9 +168,14 @@ def _count(group: _Group) -> str:
     return str(group.sign)
 
 
-def _open(engine: SparkEngine, schema: str, paths: tuple[str, ...]) -> DataFrame:
-    """The files as they are; Spark would take some characters of a path for a pattern."""
-    return engine.parquet(schema, tuple(_GLOB.sub(r"\\\g<0>", path) for path in paths))
+def _open(engine: SparkEngine, followed: Followed, types: Sequence[str], paths: Iterable[str]) -> DataFrame:
+    """The files as they are: Spark would take some characters of a path for a pattern. Of a text all columns
+    are read, whichever are wanted, for by them Spark says which rows it can parse."""
+    plain = tuple(_GLOB.sub(r"\\\g<0>", path) for path in paths)
+    if not followed.is_text:
+        return engine.at_addresses("parquet", ", ".join(types), plain)
+    own = [f"{quoted(field.physical)} {field.type}" for field in followed.fields if not field.partition]
+    return engine.at_addresses(followed.format, ", ".join(own), plain, followed.read_options)
 
 
 def _with_origin(

@@ -59,6 +59,20 @@ def next_change(clock: Clock, shown: str, now: datetime) -> datetime:
     """When a clock shows something else than it did: a date at midnight, all others at once."""
     if shown_at(clock, now) != shown or clock.shows != DATE:
         return now
+    return _midnight_after(clock, shown)
+
+
+def changed_since(clock: Clock, shown: str, now: datetime) -> datetime | None:
+    """Since when a clock shows something else than it did; None where it does not."""
+    if shown_at(clock, now) == shown:
+        return None
+    if clock.shows == DATE:
+        return min(now, _midnight_after(clock, shown))
+    told = datetime.fromisoformat(shown)
+    return min(now, told if told.tzinfo is not None else told.replace(tzinfo=zone_named(clock.zone)))
+
+
+def _midnight_after(clock: Clock, shown: str) -> datetime:
     zone, tomorrow = zone_named(clock.zone), date.fromisoformat(shown) + timedelta(days=1)
     return datetime(tomorrow.year, tomorrow.month, tomorrow.day, tzinfo=zone).astimezone(UTC)
 

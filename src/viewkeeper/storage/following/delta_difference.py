@@ -12,7 +12,7 @@ only one of the two vectors names.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -23,7 +23,7 @@ from viewkeeper.storage.following.delta_actions import Added, added, commit
 from viewkeeper.storage.following.delta_files import data_file, rows_held, some_rows
 from viewkeeper.storage.following.delta_snapshot import Key, Snapshot
 from viewkeeper.storage.following.formats import SourceDifference
-from viewkeeper.storage.following.places import content_of, size_of
+from viewkeeper.storage.following.places import content_of, mark_of, size_of
 from viewkeeper.storage.following.state import SourceField
 from viewkeeper.storage.objects import Folder
 from viewkeeper.storage.relation import DataFile
@@ -53,7 +53,7 @@ def difference(
     between = _Between(folder, fields, number)
     ways: tuple[Callable[[], SourceDifference], ...] = (
         lambda: _by_commits(between, old, new),
-        lambda: _by_files(between, old, new),
+        lambda: by_files(folder, old.files, new.files, fields, number),
     )
     found, problem = [], None
     for way in ways:
@@ -73,6 +73,7 @@ def difference(
 
 def must_be_there(folder: Folder, files: Iterable[DataFile]) -> None:
     """Raises where a file is gone, or is not as long as the log says."""
+    files = tuple(files)
     wanted = {file.path: file.bytes for file in files}
     with ThreadPoolExecutor(8) as pool:
         sizes = pool.map(lambda path: size_of(folder, path), wanted)
@@ -83,11 +84,23 @@ def must_be_there(folder: Folder, files: Iterable[DataFile]) -> None:
                 f"It should have {size} bytes and has {found if found is not None else 'none'}.",
                 "VACUUM removes files that no recent version has.",
             )
+    for file in files:
+        mark = None if file.part is None else file.part.mark
+        if mark is not None and mark_of(folder, file.path) != mark:
+            raise MissingFile(f"The file {folder.address(file.path)} has changed since it was recorded.")
 
 
-def _by_files(between: _Between, old: Snapshot, new: Snapshot) -> SourceDifference:
-    gone = [(-1, file) for key, file in old.files.items() if key not in new.files]
-    came = [(1, file) for key, file in new.files.items() if key not in old.files]
+def by_files(
+    folder: Folder,
+    old: Mapping[Key, Added],
+    new: Mapping[Key, Added],
+    fields: tuple[SourceField, ...],
+    number: int,
+) -> SourceDifference:
+    """From the files of two versions."""
+    gone = [(-1, file) for key, file in old.items() if key not in new]
+    came = [(1, file) for key, file in new.items() if key not in old]
+    between = _Between(folder, fields, number)
     return SourceDifference(tuple(_netted(between, (*gone, *came))), BY_FILES)
 
 

@@ -21,11 +21,11 @@ from viewkeeper.storage.relation import DataFile
 class DeltaFormat:
     """Delta tables, by their logs."""
 
-    def newest(self, address: str, options: Options, known: int | None = None) -> int:
+    def newest(self, address: str, options: Options, known: Followed | None = None) -> int:
         """The last version; of a long log only what came after a version that is known is listed."""
         try:
             folder = folder_of(address, options)
-            if known is not None and (found := listed(folder, known).newest) is not None:
+            if known is not None and (found := listed(folder, known.version).newest) is not None:
                 return found
             newest = listed(folder).newest
         except (StorageError, OSError, BaseError) as error:
@@ -34,7 +34,9 @@ class DeltaFormat:
             raise NotFound(f"There is no Delta table at {address}.", "It has no log in _delta_log.", _HINT)
         return newest
 
-    def observed(self, address: str, options: Options, version: int) -> Observed:
+    def observed(
+        self, address: str, options: Options, version: int, known: Followed | None = None
+    ) -> Observed:
         found = snapshot(address, options, version)
         columns, fields = schema_of(found.metadata, address)
         followed = Followed("delta", address, version, found.identity, found.digest, fields, options)

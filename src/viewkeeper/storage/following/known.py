@@ -6,11 +6,14 @@ from dataclasses import replace
 
 from viewkeeper.errors import InvalidOption
 from viewkeeper.storage.following.delta_format import DeltaFormat
+from viewkeeper.storage.following.folder_format import FolderFormat
 from viewkeeper.storage.following.formats import Format
+from viewkeeper.storage.following.iceberg_format import IcebergFormat
 from viewkeeper.storage.following.state import Followed
 from viewkeeper.storage.relation import DataFile, RelationState
 
-FORMATS: dict[str, Format] = {"delta": DeltaFormat()}
+FOLDERS = {kind: FolderFormat(kind) for kind in ("parquet", "csv", "json")}
+FORMATS: dict[str, Format] = {"delta": DeltaFormat(), "iceberg": IcebergFormat(), **FOLDERS}
 
 
 def format_of(name: str) -> Format:
@@ -38,7 +41,7 @@ def recorded(state: RelationState) -> Followed:
 def versions_behind(state: RelationState) -> int:
     """How many versions a followed table has that are not recorded."""
     known = recorded(state)
-    return format_of(known.format).newest(known.address, known.options, known.version) - known.version
+    return format_of(known.format).newest(known.address, known.options, known) - known.version
 
 
 def in_the_form_of(new: RelationState, old: RelationState) -> RelationState:

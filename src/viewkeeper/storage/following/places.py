@@ -2,22 +2,72 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import obstore
 import pyarrow as pa
 import pyarrow.parquet as pq
+from obstore.exceptions import NotFoundError
 
 from viewkeeper.errors import MissingFile
-from viewkeeper.storage.following.state import Options
+from viewkeeper.storage.following.state import LISTING, OF_CATALOG, READ, Options
 from viewkeeper.storage.footers import read_footer
 from viewkeeper.storage.objects import Folder
+
+if TYPE_CHECKING:
+    from obstore import ObjectMeta
 
 
 @lru_cache(maxsize=256)
 def folder_of(address: str, options: Options) -> Folder:
     """The folder of a followed table, which is not made where there is none."""
-    return Folder(address, create=False, options=options)
+    own = [o for o in options if not o[0].startswith((READ, OF_CATALOG)) and o[0] not in LISTING]
+    return Folder(address, create=False, options=own)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A file that a folder has, with what tells it from another one of its path, and when it was written."""
+
+    path: str
+    size: int
+    mark: str
+    written: float
+
+
+def found_in(folder: Folder) -> list[Found]:
+    """The files below a folder, by their paths."""
+    if not folder.is_local:
+        items = (item for batch in obstore.list(folder.store) for item in batch)
+        return sorted((_found(item) for item in items), key=lambda one: one.path)
+    root = Path(folder.url)
+    if not root.is_dir():
+        raise MissingFile(f"There is no folder {root}.")
+    paths = sorted(path for path in root.rglob("*") if path.is_file())
+    return [_found_locally(path, path.relative_to(root).as_posix()) for path in paths]
+
+
+def mark_of(folder: Folder, path: str) -> str | None:
+    """What tells a file from another one of its path; None where it is gone."""
+    try:
+        if folder.is_local:
+            return _found_locally(Path(folder.url, path), path).mark
+        return _found(obstore.head(folder.store, path)).mark
+    except (NotFoundError, FileNotFoundError):
+        return None
+
+
+def _found(item: ObjectMeta) -> Found:
+    written = item["last_modified"]
+    return Found(item["path"], item["size"], item["e_tag"] or written.isoformat(), written.timestamp())
+
+
+def _found_locally(path: Path, name: str) -> Found:
+    told = path.stat()
+    return Found(name, told.st_size, str(told.st_mtime_ns), told.st_mtime)
 
 
 def address_of(folder: Folder, path: str) -> str:
