@@ -32,8 +32,17 @@ In others it interprets them: most plans run once, over a few rows, and to compi
 
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
-JVM = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -Xms1g -Xmn500m"
-"""A test is over before the code of Java's second compiler would pay; what the first one made is kept."""
+JVM = (
+    "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:MetaspaceSize=256m"
+    " -XX:+UseSerialGC -Xms1g -Xmn500m"
+)
+"""A test is over before the code of Java's second compiler would pay; what the first one made is kept. Until
+classes fill the space that there is for them at first, they are no reason to collect all garbage."""
+
+
+PAGE = "1m"
+"""What a task takes at first to sort or to group. Spark's own choice is 64 MB for such a heap: some of these
+make Java collect all garbage."""
 
 
 @pytest.fixture(autouse=True)
@@ -100,6 +109,7 @@ def spark() -> Iterator[SparkSession]:
         .config("spark.default.parallelism", "2")
         .config("spark.driver.memory", "2g")
         .config("spark.driver.extraJavaOptions", JVM)
+        .config("spark.buffer.pageSize", PAGE)
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.sql.session.timeZone", "UTC")
