@@ -6,9 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from obstore.exceptions import AlreadyExistsError
+from pyspark.sql.types import StructType
 
 from tests.stores.conftest import Bucket
-from viewkeeper.errors import MissingFile, StorageError
+from viewkeeper.errors import MissingFile, NotFound, StorageError
+from viewkeeper.spark.source import ViewkeeperSource
 from viewkeeper.storage import objects
 from viewkeeper.storage.objects import Folder
 from viewkeeper.storage.stores import hadoop_options, hadoop_url, options_of, plain_url
@@ -86,3 +88,12 @@ def test_options_are_those_of_the_store_and_of_its_connection(bucket: Bucket) ->
     with pytest.raises(StorageError, match="cannot be opened") as raised:
         Folder("s3://b/x", options={"aws_secret_access_key": "hush-hush", "no_such": "1"}.items())
     assert "hush" not in str(raised.value)
+
+
+def test_the_data_source_takes_the_options_of_a_store(bucket: Bucket) -> None:
+    given = {f"storage.{name.upper()}": value for name, value in bucket.options.items()}
+    source = ViewkeeperSource({"path": bucket.url, "table": "t", **given})
+    with pytest.raises(NotFound, match="There is no warehouse at s3://"):
+        source.schema()
+    with pytest.raises(NotFound, match="There is no warehouse at s3://"):
+        source.reader(StructType())
