@@ -23,7 +23,7 @@ from viewkeeper.maintenance.recursion.seminaive import unrolled
 Types: TypeAlias = tuple[tuple[str, str], ...]
 """The argument of every sum and average of a plan, inputs first, as text, and its type; "" where unknown."""
 
-_IN_DOUBLES = ("float", "double", "real", "string", "void")
+_IN_DOUBLES = ("float", "double", "real", "string", "timestamp", "void")
 _AS_THEY_ARE = ("bigint", "decimal")
 
 
