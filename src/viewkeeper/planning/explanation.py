@@ -8,9 +8,10 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, assert_never
 
 from viewkeeper.algebra.build import is_empty
-from viewkeeper.algebra.relations import Relation
+from viewkeeper.algebra.relations import Filter, Join, Project, Relation, Scan, UnionAll
+from viewkeeper.algebra.walk import base_tables, nodes
 from viewkeeper.maintenance.id_diffs import Apply
-from viewkeeper.maintenance.id_diffs.strategy import hidden, hidden_name
+from viewkeeper.maintenance.id_diffs.strategy import ID_DIFFS, hidden, hidden_name
 from viewkeeper.maintenance.incremental import Incremental
 from viewkeeper.maintenance.lattice.derives import Edge
 from viewkeeper.maintenance.lattice.summary import Summary
@@ -28,6 +29,7 @@ from viewkeeper.maintenance.strategy import Batch, View
 from viewkeeper.maintenance.summary_delta.figures import figures
 from viewkeeper.maintenance.summary_delta.prepare import BatchFacts as Changes
 from viewkeeper.maintenance.summary_delta.sources import first_aggregation, is_merged
+from viewkeeper.planning.accesses import Accesses, accesses
 from viewkeeper.planning.cost import Estimate
 from viewkeeper.planning.phases import phases
 from viewkeeper.planning.physical import Facts, Physical, lowered, shown
@@ -77,7 +79,8 @@ class Explanation:
     `shares` are steps that are done once for this view and for others, which it names. `fresh` are keys whose
     rows are looked up in the changes, because all their changed values are new or gone. `note` says what the
     view's text leaves open. `strata` are the names of what is done for each stored relation; `alone` is why a
-    view is no summary table that takes part in a lattice. `files` is who reads and writes files
+    view is no summary table that takes part in a lattice. `accesses` are those of updates of rows by ID-based
+    diffs, as katsis15 reckons them. `files` is who reads and writes files
     of an object store.
     """
 
@@ -99,6 +102,7 @@ class Explanation:
     strata: Mapping[str, str] = field(default_factory=dict)
     alone: Reason | None = None
     files: str = ""
+    accesses: tuple[Accesses, ...] = ()
 
     def __str__(self) -> str:
         parts = [
@@ -113,6 +117,7 @@ class Explanation:
             *(f"  not {name}: {reason}" for name, reason in self.rejected),
             *(f"  {relation}: {done}" for relation, done in self.strata.items() if len(self.strata) > 1),
             *(f"  {line}" for line in self.why_alone()),
+            *(f"  with indexes, {one}" for one in self.accesses),
             *(f"  keeps {kept}" for kept in self.kept()),
             *([f"  by way of {self.parent}"] if self.parent else []),
             *(f"  {shared}" for shared in shared_with(self.shares)),
@@ -171,6 +176,7 @@ class Explanation:
             "note": self.note,
             "strata": dict(self.strata),
             "alone": None if self.alone is None else asdict(self.alone),
+            "accesses": [{**asdict(one), "speedup": one.speedup} for one in self.accesses],
         }
 
     def _repr_html_(self) -> str:
@@ -230,6 +236,7 @@ def explanation(
         () if choice.strategy is RECOMPUTE else tuple(str(keys) for keys in batch.fresh),
         strata=of_script(view, choice.taken.script),
         alone=_why_alone(view, choice),
+        accesses=_accesses(view, batch, choice),
     )
 
 
@@ -237,6 +244,18 @@ def _why_alone(view: View, choice: Choice) -> Reason | None:
     """Why a view that is maintained change by change is no summary, and gets and gives no summary-deltas."""
     is_maintained = isinstance(choice.strategy, Incremental)
     return view.summary if is_maintained and isinstance(view.summary, Reason) else None
+
+
+def _accesses(view: View, batch: Batch, choice: Choice) -> tuple[Accesses, ...]:
+    """The accesses of each table's update, where rows are updated by ID-based diffs; a row that is updated
+    goes and comes."""
+    if choice.strategy.name != ID_DIFFS or view.query is None:
+        return ()
+    if not all(isinstance(node, (Scan, Filter, Project, UnionAll, Join)) for node in nodes(view.query)):
+        return ()
+    updates = {name: one.rows / 2 for name, one in batch.changes.items() if one.updates is not None}
+    tables, rows = base_tables(view.query), batch.stored.sizes
+    return tuple(accesses(view.name, tables, name, diff, rows) for name, diff in updates.items())
 
 
 def shared_with(shares: Mapping[str, list[str]]) -> list[str]:

@@ -10,7 +10,7 @@ from viewkeeper.catalog.catalog import Catalog, ViewDefinition
 from viewkeeper.ddl.definitions import checked_properties
 from viewkeeper.errors import CannotMaintain, InvalidOption
 from viewkeeper.maintenance.steps import ApplyDiffs, Compute, diffs_present, flag, is_needed
-from viewkeeper.maintenance.strategy import Batch, View
+from viewkeeper.maintenance.strategy import Batch, Stored, View
 from viewkeeper.maintenance.table_change import TableChange
 from viewkeeper.planning.explanation import explanation
 from viewkeeper.planning.planner import choose
@@ -128,3 +128,11 @@ def test_a_table_written_anew_has_no_log() -> None:
     assert (choice.strategy.name, choice.reason.code) == ("recompute", "input-replaced")
     with pytest.raises(CannotMaintain):
         choose(asked, changed, "strict")
+
+
+def test_explain_tells_what_an_update_takes_by_ids_and_by_tuples() -> None:
+    asked = view("SELECT did, price FROM parts JOIN devices_parts USING (pid)", strategy="id-diffs")
+    sizes = {"parts": 100, "devices_parts": 1000, "costs": 1000}
+    changed = Batch({"parts": UPDATED}, Stored(sizes=sizes))
+    shown = str(explanation(asked, changed, choose(asked, changed, "auto")))
+    assert "with indexes, an update of parts takes 11 accesses by IDs, 31 by tuples (p = 10, a = 11)" in shown
