@@ -78,12 +78,13 @@ def _change(draft: Draft, old: RelationState | None, new: RelationState) -> Tabl
         return None
     inserts = new.merge is None and all(layer.only_inserts for layer in layers)
     rows = sum(layer.rows for layer in layers)
+    whole = all(layer.diff is None for layer in layers)  # a diff has none of the values before it
     return TableChange(
         rows,
         inserts,
         updates=_updates(layers),
-        constants=_constants(new.columns, layers),
-        values=_values(new.columns, layers),
+        constants=_constants(new.columns, layers) if whole else frozenset(),
+        values=_values(new.columns, layers) if whole else {},
         deleted=sum(map(_deleted, layers)),
     )
 

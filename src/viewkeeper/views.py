@@ -12,11 +12,12 @@ from viewkeeper.algebra.prune import over_used_columns
 from viewkeeper.algebra.relations import Relation
 from viewkeeper.algebra.schema import TableSchema
 from viewkeeper.algebra.walk import base_tables, scans
-from viewkeeper.catalog.catalog import DATALOG, Catalog, ViewDefinition
+from viewkeeper.catalog.catalog import DATALOG, ENFORCED, Catalog, ViewDefinition
 from viewkeeper.datalog.parse import parse_program
 from viewkeeper.datalog.translate import translate
 from viewkeeper.errors import InvalidOption, Unsupported
 from viewkeeper.maintenance.id_diffs import Caching, IdView, define
+from viewkeeper.maintenance.id_diffs.by_default import by_default
 from viewkeeper.maintenance.id_diffs.strategy import ID_DIFFS, TUPLE_DIFFS, id_strata
 from viewkeeper.maintenance.lattice.cube_view import CubeView
 from viewkeeper.maintenance.lattice.friendly import with_hidden
@@ -48,6 +49,10 @@ CHECK = "viewkeeper.check"
 
 ZONE_SETTING = "spark.sql.session.timeZone"
 """The setting of a session that says which date it is."""
+
+IDS = "viewkeeper.ids"
+"""The property of a view: `auto` stores its rows with IDs where these may pay, so that updates may be
+ID-based diffs; `never`, the default, does not."""
 
 ASKABLE = ("auto", ID_DIFFS, TUPLE_DIFFS)
 
@@ -124,8 +129,8 @@ def _compiled(given: _Source) -> View:
     relation = None if query.relation is None else without_unused(query.relation)
     plan, for_ids = (_typed(relation, definition, by_ids) for by_ids in (False, True))
     by_ids = _by_ids(definition, for_ids, schemas, asked, Caching(properties.get(CACHES, "auto")))
-    strata = _strata(name, plan, by_ids)
-    is_plain = not isinstance(by_ids, IdView)
+    strata, by_ids = _strata(name, plan, by_ids, asked)
+    is_plain = not isinstance(by_ids, IdView) or asked == "auto"
     return View(
         name,
         definition.sql,
@@ -202,7 +207,8 @@ def _by_ids(
     asked: str,
     caching: Caching,
 ) -> IdView | Reason | None:
-    if asked not in (ID_DIFFS, TUPLE_DIFFS):
+    is_asked = asked in (ID_DIFFS, TUPLE_DIFFS)
+    if not is_asked and (asked != "auto" or not definition.keyed):
         return None
     if relation is None:
         return Reason("untranslatable", "The query cannot be written as a plan.")
@@ -215,13 +221,27 @@ def _by_ids(
         why = f"It would compare values of {maps[0]} before and after, which are maps: Spark cannot."
         return Reason("maps", why)
     tables = {schema.name: schema for schema in schemas}
+    if not is_asked:
+        trusted = [schema.name for schema in schemas if schema.property(ENFORCED) == "false"]
+        why = f"The key of {', '.join(trusted)} is not checked."
+        return Reason("trusted-key", why) if trusted else by_default(definition.name, narrow, tables)
     return define(definition.name, narrow, tables, caching=caching, tuple_based=asked == TUPLE_DIFFS)
 
 
-def _strata(name: str, relation: Relation | None, by_ids: IdView | Reason | None) -> tuple[Stratum, ...]:
+def _strata(
+    name: str, relation: Relation | None, by_ids: IdView | Reason | None, asked: str
+) -> tuple[tuple[Stratum, ...], IdView | Reason | None]:
+    """What is stored, and what that makes of ID-based diffs that nobody asks for."""
     if relation is None:
-        return (Stratum(name, None),)
-    return id_strata(by_ids) if isinstance(by_ids, IdView) else program(name, relation)
+        return (Stratum(name, None),), by_ids
+    if not isinstance(by_ids, IdView):
+        return program(name, relation), by_ids
+    if asked != "auto":
+        return id_strata(by_ids), by_ids
+    top, *below = reversed(program(name, by_ids.top.plan))
+    if below:
+        return program(name, relation), Reason("not-rows", "Parts of it are stored by themselves.")
+    return (replace(top, key=by_ids.top.ids),), by_ids
 
 
 def _query(definition: ViewDefinition, catalog: front_end.KnownRelations) -> ViewQuery:

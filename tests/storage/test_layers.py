@@ -213,18 +213,20 @@ def test_a_bag_and_its_signed_layers(stored: tuple[list[Row], list[tuple[Row, in
 
 @cases(20)
 @given(
-    st.dictionaries(st.integers(0, 3), NUMBERS), st.dictionaries(st.integers(0, 4), NUMBERS | st.just("gone"))
+    st.dictionaries(st.none() | st.integers(0, 3), NUMBERS),
+    st.dictionaries(st.none() | st.integers(0, 4), NUMBERS | st.just("gone")),
 )
 def test_a_bag_with_a_key_is_searched_by_it(
-    main: dict[int, int | None], after: dict[int, int | str | None]
+    main: dict[int | None, int | None], after: dict[int | None, int | str | None]
 ) -> None:
     signed = [(key, main[key], -1) for key in after if key in main]
     signed += [(key, value, 1) for key, value in after.items() if value != "gone"]
     leaf = DATABASE.leaf("stored", BAG, list(main.items()))
     layers = DATABASE.leaf("layers", SIGNED, signed)
     now = {key: value for key, value in {**main, **after}.items() if value != "gone"}
-    assert DATABASE.rows(merged_bag(leaf, layers, ("a",))) == Counter(now.items())
-    assert DATABASE.rows(bag_in_turn(leaf, [(layers, True)], ("a",))) == Counter(now.items())
+    nullable = None in main or None in after
+    assert DATABASE.rows(merged_bag(leaf, layers, ("a",), nullable)) == Counter(now.items())
+    assert DATABASE.rows(bag_in_turn(leaf, [(layers, True)], ("a",), nullable)) == Counter(now.items())
 
 
 @st.composite

@@ -36,6 +36,7 @@ TABLES = (
     _table("returns", "saleID int, qty int", "saleID", "saleID > pos"),
     _table("visits", "storeID int, day date, people int"),
     _table("roads", "a int, b int", "a b"),
+    _table("grades", "weight double, grade string", "weight"),
 )
 
 SALES = "SELECT storeID, COUNT(*) AS n FROM pos GROUP BY storeID"
@@ -44,7 +45,7 @@ SALES = "SELECT storeID, COUNT(*) AS n FROM pos GROUP BY storeID"
 
 def defined(sql: str, catalog: Catalog, asked: str = "auto", name: str = "v") -> ViewDefinition:
     """A view of this query that asks for a strategy."""
-    bare = ViewDefinition(name, sql, (), (), properties=((STRATEGY, asked),))
+    bare = ViewDefinition(name, sql, (), (), properties=((STRATEGY, asked),), keyed=True)
     return replace(bare, tables=tables_of(bare, catalog))
 
 
@@ -68,6 +69,7 @@ ROWS = {
     "full join": "SELECT category, saleID FROM pos FULL JOIN items USING (itemID)",
     "semi join": "SELECT * FROM pos LEFT SEMI JOIN returns USING (saleID)",
     "anti join": "SELECT * FROM pos LEFT ANTI JOIN returns USING (saleID)",
+    "join by numbers in floating point": "SELECT saleID, grade FROM pos JOIN grades USING (weight)",
     "table without a key": "SELECT day, people FROM visits WHERE people > 0",
     "lateral view": "SELECT saleID, n FROM pos LATERAL VIEW explode(sequence(1, qty)) e AS n",
     "`VALUES` in `FROM`": "SELECT saleID, word FROM pos JOIN (VALUES (1, 'one')) AS v(qty, word) USING (qty)",

@@ -30,6 +30,7 @@ ASKED = ("auto", ID_DIFFS, TUPLE_DIFFS)
 """What a view can ask for: to be maintained stratum by stratum, or by ID-based diffs."""
 
 INSERTED, MIXED = TableChange(rows=5, only_inserts=True), TableChange(rows=5, only_inserts=False)
+UPDATED = replace(MIXED, updates=frozenset(column.name for table in TABLES for column in table.columns))
 REPLACED = replace(MIXED, replaced=True)
 
 _CALL = re.compile(r"\b[A-Z_]+\(.*\)|\b[a-z_]+(?= depends on the order)")
@@ -42,6 +43,7 @@ HEAD = f"""# What is maintained how
 - **by default**: how the view is maintained, stratum by stratum, as the report names it. With ¹ no state is
   kept for some operator of the view: the groups or partitions that a change touches, or the first rows, are
   computed anew from the input.
+- **IDs**: whether `viewkeeper.ids` = `auto` stores it with IDs, so that updates may be ID-based diffs.
 - **lattice**: whether its summary-delta can come from that of another view, or be another one's source.
 - **yes** for `id-diffs` and `tuple-diffs`, which are for views that ask for them: they take the view, through
   insertions alone and through any other change.
@@ -75,6 +77,7 @@ def answers(sql: str, asked: str) -> tuple[Reason | None, ...]:
 
 def refusals() -> Iterator[tuple[str, Reason]]:
     """Every refusal that the examples meet, and those that depend on more than the view's query."""
+    yield from ((ID_DIFFS, reason) for sql in queries() for reason in by_default(sql))
     for asked in ASKED:
         for sql in queries():
             name = strategy_of(view_of(sql, asked), asked).name
@@ -86,8 +89,16 @@ def refusals() -> Iterator[tuple[str, Reason]]:
                 strategy.refuse(view, batch_of(after, REPLACED)),
                 strategy.refuse(replace(view, before=view_of(before, asked)), mixed),
                 strategy.refuse(view_of(after, "auto"), mixed),
+                strategy.refuse(replace(view_of(after, "auto"), by_ids=None), mixed),
             )
             yield from ((strategy.name, reason) for reason in found if reason is not None)
+
+
+def by_default(sql: str) -> Iterator[Reason]:
+    """Why updates of what a view reads are no ID-based diffs though nobody asks for another strategy."""
+    view = view_of(sql, "auto")
+    reasons = (IdDiffs().refuse(view, batch_of(sql, change)) for change in (MIXED, UPDATED))
+    return (reason for reason in reasons if reason is not None)
 
 
 def queries() -> list[str]:
@@ -104,7 +115,7 @@ def why_alone(sql: str) -> Reason | None:
 
 def keeps_no_state(view: View) -> bool:
     """Whether an operator that looks at whole groups of its input is left inside a stratum."""
-    if view.by_ids is not None:
+    if view.asked != "auto":
         return False
     inside = [node for stratum in view.strata if stratum.query is not None for node in nodes(stratum.query)]
     tops = (node for node in inside if isinstance(node, TopK))
@@ -126,12 +137,14 @@ def _table(table: TableSchema) -> str:
 
 
 def _matrix(examples: Mapping[str, str]) -> Iterator[str]:
-    yield _row("construct", "example", "by default", "lattice", f"`{ID_DIFFS}`", f"`{TUPLE_DIFFS}`")
-    yield _row(*("---" for _ in range(6)))
+    yield _row("construct", "example", "by default", "IDs", "lattice", f"`{ID_DIFFS}`", f"`{TUPLE_DIFFS}`")
+    yield _row(*("---" for _ in range(7)))
     for construct, sql in examples.items():
         default, *others = (_cell(sql, asked) for asked in ASKED)
         alone = why_alone(sql)
-        yield _row(construct, f"`{sql}`", default, "yes" if alone is None else f"`{alone.code}`", *others)
+        ids = view_of(sql, "auto").by_ids
+        told = (f"`{why.code}`" if isinstance(why, Reason) else "yes" for why in (ids, alone))
+        yield _row(construct, f"`{sql}`", default, *told, *others)
 
 
 def _cell(sql: str, asked: str) -> str:

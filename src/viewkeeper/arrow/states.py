@@ -41,10 +41,10 @@ from viewkeeper.errors import MissingFile, NeedsSpark
 from viewkeeper.storage.delta_log import main_files
 from viewkeeper.storage.feed import logged
 from viewkeeper.storage.footers import overlaps
-from viewkeeper.storage.merge_plans import keyed_plan, layer_schema, leaf, whole_plan
+from viewkeeper.storage.merge_plans import diffs_in, keyed_plan, layer_schema, leaf, whole_plan
 from viewkeeper.storage.objects import Folder
 from viewkeeper.storage.overflow import far_moved
-from viewkeeper.storage.relation import DataFile, Layer, RelationState, by_schema, diff_schema
+from viewkeeper.storage.relation import DataFile, Layer, RelationState
 
 Leaf = tuple[tuple[DataFile, ...], tuple[Column, ...]]
 """The files that a reference stands for, and the columns that they have."""
@@ -98,12 +98,12 @@ class States:
     def _merged(self, state: RelationState, ranges: Ranges) -> tuple[Relation, Leaves]:
         """The plan that merges main and layers, and the files that it reads."""
         main = leaf("main", state.names)
+        if state.has_diffs:
+            return self._identified(state, main)
         if state.merge is None:
             return self._bag(state, main, ranges)
         if not state.overlay:
             return main, {"main": (self._main(state, ranges), state.columns)}
-        if state.merge.identified:
-            return self._identified(state, main)
         by_key = {name: ends for name, ends in ranges.items() if name in state.merge.key}
         columns = layer_schema(state)
         if state.since_whole:
@@ -123,7 +123,9 @@ class States:
             return main, {"main": ((*stored, *layers), state.columns)}
         signed = _counted(state)
         changes = leaf("layers", [one.name for one in signed])
-        plan = merged_bag(main, changes, state.key) if state.key else merged_copies(main, changes)
+        plan = merged_copies(main, changes)
+        if state.key:
+            plan = merged_bag(main, changes, state.key, state.has_null_keys)
         return plan, {"main": (stored, state.columns), "layers": (layers, signed)}
 
     def _identified(self, state: RelationState, main: Relation) -> tuple[Relation, Leaves]:
@@ -138,12 +140,12 @@ class States:
 
     def _logged(self, old: RelationState, new: RelationState, layers: tuple[Layer, ...]) -> pa.Table:
         files = _files(layers)
-        if new.merge is None:
-            return self._leaf(new, (files, _counted(new)))
-        if new.merge.identified:
+        if new.is_identified or any(layer.diff is not None for layer in layers):
             diffs, leaves = _diffs(new, layers)
             tables = {name: self._leaf(new, of) for name, of in leaves.items()}
             return self._compared(old, new, lambda rel: touched(rel, diffs), tables)
+        if new.merge is None:
+            return self._leaf(new, (files, _counted(new)))
         key = tuple(one for one in new.columns if new.merge is not None and one.name in new.merge.key)
         if not key:
             return self._compared(old, new)
@@ -194,13 +196,8 @@ def _files(layers: Iterable[Layer], ranges: Ranges | None = None) -> tuple[DataF
 
 def _diffs(state: RelationState, layers: Iterable[Layer]) -> tuple[list[DiffRows], dict[str, Leaf]]:
     """The ID-based diffs of some layers, one for each schema, and the files that they stand for."""
-    found, leaves = [], {}
-    for number, (schema, own) in enumerate(by_schema(layers).items()):
-        columns = diff_schema(state, schema)
-        name = f"diff{number}"
-        leaves[name] = (_files(own), columns)
-        found.append(DiffRows(schema, leaf(name, [one.name for one in columns]), len(own) > 1))
-    return found, leaves
+    found, leaves = diffs_in(state, layers)
+    return found, {one.name: (_files(one.layers), one.columns) for one in leaves}
 
 
 __all__ = ["States"]

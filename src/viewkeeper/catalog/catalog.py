@@ -16,6 +16,9 @@ Settings = tuple[tuple[str, str], ...]
 
 REFRESH_MODES = ("deferred", "on_commit")
 
+ENFORCED = "viewkeeper.enforced"
+"""The property of a followed table: whether its keys are checked, and not trusted."""
+
 DATALOG = "datalog"
 """The language of views that rules define."""
 
@@ -34,7 +37,8 @@ class ViewDefinition:
     Datalog view, also in `sql`, has the rules of all predicates that are defined together with it;
     `predicates` gives the columns of each. `settings` are those of the session that defined it, as far as
     they say what its text means; None where that is not known. `unplanned` says why its text is run as it is
-    though there is a plan for it: the two would not have the same columns.
+    though there is a plan for it: the two would not have the same columns. `keyed`: it asks that its
+    rows are stored with their IDs where these may pay.
     """
 
     name: str
@@ -55,6 +59,7 @@ class ViewDefinition:
     settings: Settings | None = None
     types: tuple[tuple[str, str], ...] = ()
     unplanned: str = ""
+    keyed: bool = False
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -85,6 +90,7 @@ class ViewDefinition:
             "settings": None if self.settings is None else [list(pair) for pair in self.settings],
             "types": [list(pair) for pair in self.types],
             "unplanned": self.unplanned,
+            "keyed": self.keyed,
         }
 
     @staticmethod
@@ -108,6 +114,7 @@ class ViewDefinition:
             settings=_settings(data.get("settings")),
             types=tuple((text, kind) for text, kind in data.get("types", ())),
             unplanned=data.get("unplanned", ""),
+            keyed=data.get("keyed", False),
         )
 
 

@@ -45,6 +45,7 @@ from viewkeeper.views import (
     ASKABLE,
     CACHES,
     CHECK,
+    IDS,
     MAX_ITERATIONS,
     STRATEGY,
     checked_share,
@@ -343,6 +344,7 @@ def must_be_free(catalog: Catalog, name: str) -> None:
 def checked_properties(properties: Sequence[tuple[str, str]]) -> None:
     """Refuses values that properties cannot have."""
     _must_be_one_of(STRATEGY, dict(properties).get(STRATEGY, "auto"), ASKABLE)
+    _must_be_one_of(IDS, dict(properties).get(IDS, "never"), ("auto", "never"))
     checked_share(dict(properties).get(CHECK, 0), CHECK)
     freshness(properties)
     checked_publication(properties)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from viewkeeper.algebra.inner_names import inner_relation, shown
 from viewkeeper.algebra.schema import Column, TableSchema
-from viewkeeper.catalog.catalog import Catalog
+from viewkeeper.catalog.catalog import ENFORCED, Catalog
 from viewkeeper.catalog.names import checked, shown_columns
 from viewkeeper.errors import DependencyError, InvalidOption, NotFound, UnknownColumn, WrongType
 from viewkeeper.spark.followed import inferred_columns
@@ -34,9 +34,8 @@ from viewkeeper.storage.publish import publish
 from viewkeeper.storage.relation import RelationState
 from viewkeeper.workspace import Workspace
 
-FOLLOWS, ENFORCED, COLUMNS = "viewkeeper.follows", "viewkeeper.enforced", "viewkeeper.columns"
-"""Properties of a followed table: its format, whether its keys are checked, whether its columns were
-chosen."""
+FOLLOWS, COLUMNS = "viewkeeper.follows", "viewkeeper.columns"
+"""Properties of a followed table: its format, and whether its columns were chosen."""
 
 _SECRET = ("secret", "credential", "token", "password", "sas", "private", "account_key")
 

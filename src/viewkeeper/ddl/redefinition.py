@@ -34,7 +34,7 @@ from viewkeeper.storage.clocks import set_clocks
 from viewkeeper.storage.column_types import check_types
 from viewkeeper.storage.draft import Draft, propagated_name
 from viewkeeper.storage.relation import RelationState
-from viewkeeper.views import as_written, clocks_of, compiled, is_beyond_spark, over_base_tables
+from viewkeeper.views import IDS, as_written, clocks_of, compiled, is_beyond_spark, over_base_tables
 from viewkeeper.workspace import Workspace
 
 
@@ -70,7 +70,8 @@ def _lacks_types(definition: ViewDefinition, view: View) -> bool:
 
 
 def _fits(stratum: Stratum, stored: RelationState) -> bool:
-    return stored.merge == stratum.merge and set(_columns_read(stratum)) <= set(stored.names)
+    is_of_form = (stored.merge, stored.key) == (stratum.merge, stratum.key)
+    return is_of_form and set(_columns_read(stratum)) <= set(stored.names)
 
 
 def _columns_read(stratum: Stratum) -> tuple[str, ...]:
@@ -126,7 +127,9 @@ def _bare(definition: ViewDefinition) -> ViewDefinition:
 def define(work: Workspace, draft: Draft, definition: ViewDefinition, unplanned: str = "") -> None:
     """Checks the query, asks Spark for its types, and makes the relations that it needs. `unplanned` says why
     its text is to be run as it is."""
-    hidden, definition = definition.hidden, as_written(replace(definition, unplanned=""), draft.catalog)
+    keyed = dict(definition.properties).get(IDS) == "auto"
+    hidden, bare = definition.hidden, replace(definition, unplanned="", keyed=keyed)
+    definition = as_written(bare, draft.catalog)
     made = [clock for clock in clocks_of(definition) if clock.relation not in draft.relations]
     set_clocks(draft, made, datetime.now(UTC))
     with work.under(definition):
@@ -163,9 +166,8 @@ def _visible(columns: tuple[Column, ...]) -> tuple[Column, ...]:
 
 def _make_relations(work: Workspace, draft: Draft, view: View, columns: StoredColumns) -> None:
     for stratum in view.strata:
-        state = new_relation(
-            work.engine, stratum.name, columns[stratum.name], draft.version, merge_spec=stratum.merge
-        )
+        own = columns[stratum.name]
+        state = new_relation(work.engine, stratum.name, own, draft.version, stratum.key, stratum.merge)
         draft.put(stratum.name, state)
 
 

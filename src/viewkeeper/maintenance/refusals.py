@@ -61,7 +61,7 @@ def _rules(stratum: Stratum) -> frozenset[Relation]:
 
 def _shape(view: View) -> list[object]:
     """What the strata store, apart from the rows."""
-    return [(s.name, _columns(s), s.merge, s.relations, _is_set(s)) for s in view.strata]
+    return [(s.name, _columns(s), s.merge, s.key, s.relations, _is_set(s)) for s in view.strata]
 
 
 def _columns(stratum: Stratum) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ class Stratum:
     `query` is its input, `state` says what is stored, and `merge` how changes merge. Of a recursion,
     `query` is the fixpoint and `relations` says where each of its definitions is stored; definitions
     of one recursion are strata next to each other. `buffer`: only the first rows of `query` are
-    stored. `query` is None where the view's SQL has no plan.
+    stored. `query` is None where the view's SQL has no plan. `key`: what tells the rows of a bag apart.
     """
 
     name: str
@@ -45,6 +45,7 @@ class Stratum:
     merge: MergeSpec | None = None
     relations: tuple[tuple[str, str], ...] = ()
     buffer: Buffer | None = None
+    key: tuple[str, ...] = ()
 
     @property
     def fixpoint(self) -> Fixpoint | None:
@@ -58,8 +59,8 @@ class View:
 
     `before` is the view whose rows are stored, where its definition has changed since; `limit` is
     how many rounds a recursion may take. `summary` is what the view is as a generalized cube view, or
-    why it is none. `asked` is the strategy that its user asks for, and `by_ids`
-    what that makes of it: its IDs and Δ-script, or why it has none.
+    why it is none. `asked` is the strategy that its user asks for, and `by_ids` what that makes of it, or
+    what it is by default: its IDs and Δ-script, or why it has none.
     """
 
     name: str
@@ -114,7 +115,8 @@ class Batch:
     """What a strategy is told of a refresh; each part is what one stage of the refresh found out.
 
     `fresh` are keys all of whose changed values are new or gone. `may_recompute`: where much of a view goes,
-    computing that part anew is allowed. `is_read`: other views go through the changes of this one.
+    computing that part anew is allowed. `is_read`: other views go through the changes of this one,
+    and `is_told`: these do, or a table for other readers that follows it.
     """
 
     changes: Mapping[str, TableChange]
@@ -123,6 +125,7 @@ class Batch:
     fresh: tuple[FreshKeys, ...] = ()
     may_recompute: bool = True
     is_read: bool = False
+    is_told: bool = False
 
     @property
     def changed(self) -> frozenset[str]:

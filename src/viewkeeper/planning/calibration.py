@@ -41,9 +41,14 @@ class Calibration:
         return exp(sum(known) / len(known)) if known else 1.0
 
     def after(self, strategy: str, expected: Estimate, seconds: float) -> Calibration:
-        """What is known after a refresh that took so long; `expected` is the estimate without correction."""
+        """What is known after a refresh that took so long; `expected` is the estimate without correction.
+
+        What the driver does by itself tells nothing of how long Spark takes.
+        """
         if expected.seconds <= 0:
             return self
+        if not expected.actions:
+            return self if self.factors else Calibration({strategy: 1.0})
         found = min(max(seconds / expected.seconds, BOUNDS[0]), BOUNDS[1])
         before = self.factors.get(strategy)
         factor = found if before is None else _between(before, found, WEIGHT)

@@ -8,13 +8,14 @@ costs, on the machine at hand, is learned by `calibration`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from math import exp
 from typing import Any
 
-from viewkeeper.algebra.relations import Aggregate, Filter, Project, Relation
-from viewkeeper.algebra.walk import base_tables
+from viewkeeper import limits
+from viewkeeper.algebra.relations import Aggregate, Filter, Project, Reference, Relation, Scan, State
+from viewkeeper.algebra.walk import base_tables, nodes
 from viewkeeper.maintenance.aggregates import lost_name
 from viewkeeper.maintenance.id_diffs.script import Apply
 from viewkeeper.maintenance.numbered_parts import part_of
@@ -37,6 +38,9 @@ ACTION = 0.15
 
 PLANNED = 0.003
 """Seconds that Spark takes to plan one operator."""
+
+PASSED = 0.01
+"""Seconds that the driver takes to pass a diff on that is made of few changes alone."""
 
 ROW = 6e-8
 """Seconds to read a row."""
@@ -88,7 +92,10 @@ NOTHING = Estimate(0, 0, 0, 0.0)
 
 
 def estimate(script: Script, view: View, batch: Batch) -> Estimate:
-    """The cost of a script for a batch; steps are met in order, and each adds its result's size."""
+    """The cost of a script for a batch; steps are met in order, and each adds its result's size.
+
+    Whoever is told of the changes of a view looks up what ID-based diffs name, before and after.
+    """
     sizes = sizes_of([batch])
     sizes.seen = batch.stored.groups
     stored = {**sizes.stored, **batch.stored.groups}
@@ -97,7 +104,9 @@ def estimate(script: Script, view: View, batch: Batch) -> Estimate:
         groups = stored.get(stratum.name, 1.0)
         lost = lost_groups(stratum, batch, groups, sizes.largest)
         sizes.expected[lost_name(stratum.name)] = Size(lost, groups)
-    return sum((_step(step, sizes) for step in script), NOTHING)
+    is_looked_up = batch.is_told and any(isinstance(step, ApplyDiffs) for step in script)
+    others = _compared(sizes.stored.get(view.name, 0.0)) if is_looked_up else NOTHING
+    return sum((_step(step, sizes) for step in script), others)
 
 
 def sizes_of(batches: Iterable[Batch]) -> Sizes:
@@ -209,15 +218,31 @@ def _recursion(step: EvaluateFixpoint | MaintainFixpoint, sizes: Sizes) -> Estim
     return _taken(found, stored * share, ROUNDS)
 
 
+def _is_of_changes(plan: Relation, results: Collection[str]) -> bool:
+    """Whether a plan reads nothing but changes, and results that are made of them."""
+    read = (node for node in nodes(plan) if isinstance(node, (Scan, Reference)))
+    return all(node.at is State.DELTA if isinstance(node, Scan) else node.name in results for node in read)
+
+
 def _diffs(step: ApplyDiffs, sizes: Sizes) -> Estimate:
-    """Each diff that may have rows is computed, and appended where it is applied: small jobs, one each."""
+    """Each diff that may have rows is computed, and appended where it is applied: small jobs, one each.
+
+    The driver passes on what is made of few changes alone.
+    """
     total = NOTHING
+    passed: set[str] = set()
     for one in step.definition.script(step.possible).steps:
         if isinstance(one, Apply):
             found = sizes.result(one.diff.name)
-            total += _taken(Handled(found, 0, 0, 0), found.rows, 1)
+            is_passed = one.diff.name in passed
+            own = _taken(Handled(found, 0, 0, 0), found.rows, int(not is_passed))
+            total += replace(own, seconds=own.seconds + PASSED) if is_passed else own
         else:
-            done = handled(one.executable, sizes)
+            plan = one.executable
+            done = handled(plan, sizes)
             sizes.results[one.name] = done.size
+            if done.size.rows <= limits.LIMITS.changes_held and _is_of_changes(plan, passed):
+                passed.add(one.name)
+                done = replace(done, operators=0)
             total += _taken(done, 0, 0)
     return total

@@ -8,9 +8,10 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, assert_never
 
 from viewkeeper.algebra.build import is_empty
-from viewkeeper.algebra.relations import Filter, Join, Project, Relation, Scan, UnionAll
-from viewkeeper.algebra.walk import base_tables, nodes
+from viewkeeper.algebra.relations import Relation
+from viewkeeper.algebra.walk import base_tables
 from viewkeeper.maintenance.id_diffs import Apply
+from viewkeeper.maintenance.id_diffs.by_default import is_of_rows
 from viewkeeper.maintenance.id_diffs.strategy import ID_DIFFS, hidden, hidden_name
 from viewkeeper.maintenance.incremental import Incremental
 from viewkeeper.maintenance.lattice.derives import Edge
@@ -79,9 +80,9 @@ class Explanation:
     `shares` are steps that are done once for this view and for others, which it names. `fresh` are keys whose
     rows are looked up in the changes, because all their changed values are new or gone. `note` says what the
     view's text leaves open. `strata` are the names of what is done for each stored relation; `alone` is why a
-    view is no summary table that takes part in a lattice. `accesses` are those of updates of rows by ID-based
-    diffs, as katsis15 reckons them. `files` is who reads and writes files
-    of an object store.
+    view is no summary table that takes part in a lattice, and `no_ids` why rows are stored without IDs.
+    `accesses` are those of updates by ID-based diffs, as katsis15 reckons them. `files` is who reads and
+    writes files of an object store.
     """
 
     view: str
@@ -102,6 +103,7 @@ class Explanation:
     strata: Mapping[str, str] = field(default_factory=dict)
     alone: Reason | None = None
     files: str = ""
+    no_ids: Reason | None = None
     accesses: tuple[Accesses, ...] = ()
 
     def __str__(self) -> str:
@@ -117,6 +119,7 @@ class Explanation:
             *(f"  not {name}: {reason}" for name, reason in self.rejected),
             *(f"  {relation}: {done}" for relation, done in self.strata.items() if len(self.strata) > 1),
             *(f"  {line}" for line in self.why_alone()),
+            *([f"  stored without IDs: {self.no_ids}"] if self.no_ids else []),
             *(f"  with indexes, {one}" for one in self.accesses),
             *(f"  keeps {kept}" for kept in self.kept()),
             *([f"  by way of {self.parent}"] if self.parent else []),
@@ -176,6 +179,7 @@ class Explanation:
             "note": self.note,
             "strata": dict(self.strata),
             "alone": None if self.alone is None else asdict(self.alone),
+            "no_ids": None if self.no_ids is None else asdict(self.no_ids),
             "accesses": [{**asdict(one), "speedup": one.speedup} for one in self.accesses],
         }
 
@@ -236,6 +240,7 @@ def explanation(
         () if choice.strategy is RECOMPUTE else tuple(str(keys) for keys in batch.fresh),
         strata=of_script(view, choice.taken.script),
         alone=_why_alone(view, choice),
+        no_ids=_why_no_ids(view, choice),
         accesses=_accesses(view, batch, choice),
     )
 
@@ -246,12 +251,17 @@ def _why_alone(view: View, choice: Choice) -> Reason | None:
     return view.summary if is_maintained and isinstance(view.summary, Reason) else None
 
 
+def _why_no_ids(view: View, choice: Choice) -> Reason | None:
+    """Why rows are stored without IDs; a view that asked for ID-based diffs is told of a refusal."""
+    refused = any(why == view.by_ids for _, why in choice.rejected)
+    is_row = view.top.state is None and view.top.fixpoint is None and view.top.buffer is None
+    return view.by_ids if isinstance(view.by_ids, Reason) and is_row and not refused else None
+
+
 def _accesses(view: View, batch: Batch, choice: Choice) -> tuple[Accesses, ...]:
     """The accesses of each table's update, where rows are updated by ID-based diffs; a row that is updated
     goes and comes."""
-    if choice.strategy.name != ID_DIFFS or view.query is None:
-        return ()
-    if not all(isinstance(node, (Scan, Filter, Project, UnionAll, Join)) for node in nodes(view.query)):
+    if choice.strategy.name != ID_DIFFS or view.query is None or not is_of_rows(view.query):
         return ()
     updates = {name: one.rows / 2 for name, one in batch.changes.items() if one.updates is not None}
     tables, rows = base_tables(view.query), batch.stored.sizes

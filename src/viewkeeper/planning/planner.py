@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from viewkeeper import limits
 from viewkeeper.errors import CannotMaintain, InvalidOption
 from viewkeeper.maintenance.id_diffs import IdView
-from viewkeeper.maintenance.id_diffs.strategy import TUPLE_DIFFS, IdDiffs
+from viewkeeper.maintenance.id_diffs.strategy import ID_DIFFS, TUPLE_DIFFS, IdDiffs
 from viewkeeper.maintenance.incremental import Incremental
 from viewkeeper.maintenance.names import of_view
 from viewkeeper.maintenance.recompute import Recompute
@@ -72,7 +72,7 @@ def choose(view: View, batch: Batch, policy: str, known: Calibration = UNKNOWN) 
     *accepted, again = _alternatives((*able, RECOMPUTE), view, batch, known)
     if not accepted:
         return Choice(RECOMPUTE, rejected[-1][1], rejected, (again,))
-    [best] = accepted
+    best = min(accepted, key=lambda one: one.expected.seconds)
     if policy == view.asked == "auto" and _should_recompute(again, best, batch):
         best, reason = (
             again,
@@ -111,12 +111,13 @@ def _is_clearly_less(this: Estimate, other: Estimate) -> bool:
 
 
 def candidates(view: View) -> tuple[Strategy, ...]:
-    """What may maintain a view: stratum by stratum; where it is stored by its IDs, ID-based diffs alone."""
-    by_strata = Incremental(of_view(view))
-    if view.by_ids is None:
-        return (by_strata,)
-    by_ids = IdDiffs(view.asked == TUPLE_DIFFS)
-    return (by_ids,) if isinstance(view.by_ids, IdView) else (by_ids, by_strata)
+    """What may maintain a view: ID-based diffs where it is stored with its IDs, and the strata in turn unless
+    its user wants all layers to be ID-based diffs."""
+    by_strata, by_ids = Incremental(of_view(view)), IdDiffs(view.asked == TUPLE_DIFFS)
+    is_asked, has_ids = view.asked in (ID_DIFFS, TUPLE_DIFFS), isinstance(view.by_ids, IdView)
+    if is_asked and has_ids:
+        return (by_ids,)
+    return (by_ids, by_strata) if is_asked or has_ids else (by_strata,)
 
 
 def require_strategy(view: View, batch: Batch) -> None:

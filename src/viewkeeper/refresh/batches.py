@@ -10,6 +10,7 @@ from viewkeeper.catalog.catalog import ViewDefinition
 from viewkeeper.errors import StorageError
 from viewkeeper.maintenance.strategy import Batch, Stored
 from viewkeeper.maintenance.table_change import TableChange
+from viewkeeper.publishing.options import publication
 from viewkeeper.refresh.state import RefreshState
 from viewkeeper.refresh.task import Task
 from viewkeeper.seen import changes_of, inputs_seen, written_anew
@@ -37,7 +38,9 @@ def _task(state: RefreshState, definition: ViewDefinition) -> Task:
     tables = tuple(dict.fromkeys((*filled.tables, *definition.tables)))
     stored = stored_of(draft, replace(definition, tables=tables), old)
     changes = _readable(state.work, draft, old, changes_of(log, draft, filled) or {})
-    batch = Batch(changes, stored, is_read=is_read(draft, definition))
+    read = is_read(draft, definition)
+    is_told = read or publication(definition.name, definition.properties) is not None
+    batch = Batch(changes, stored, is_read=read, is_told=is_told)
     return Task(definition, view, old, told, batch)
 
 
@@ -83,6 +86,12 @@ def last_details(base: Entry, log: WarehouseLog, name: str) -> Mapping[str, Any]
     return next((report["details"] for report in reports if report is not None), {})
 
 
+def _is_looked_up(old: RelationState | None, new: RelationState) -> bool:
+    """Whether the changes of an input name rows that are looked up in what is stored."""
+    layers = () if old is None else layers_between(old, new)
+    return new.merge is not None or any(layer.diff is not None for layer in layers)
+
+
 def stored_of(draft: Draft, definition: ViewDefinition, old: Mapping[str, RelationState]) -> Stored:
     """How the inputs, now and as they were last read, and the view itself are stored."""
     states = [(name, draft.relations[name]) for name in definition.tables]
@@ -91,6 +100,6 @@ def stored_of(draft: Draft, definition: ViewDefinition, old: Mapping[str, Relati
         sizes={name: state.stored_rows for name, state in (*states, *own.items())},
         counted=frozenset(n for n, s in (*states, *old.items()) if s.has_pending_deletes),
         columns={name: state.columns for name, state in own.items()},
-        keyed=frozenset(name for name, state in states if state.merge is not None),
+        keyed=frozenset(name for name, state in states if _is_looked_up(old.get(name), state)),
         groups={name: state.groups for name, state in own.items() if state.merge is not None},
     )

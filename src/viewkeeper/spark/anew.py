@@ -41,8 +41,7 @@ def write_anew(execution: Execution, relation: str, frame: DataFrame, is_compare
     draft.put(relation, replace(main, log=(), complete_since=draft.version))
     execution.rows_written += rows
     execution.forget(relation)
-    is_identified = state.merge is not None and state.merge.identified
-    if is_compared and not is_identified:
+    if is_compared and not state.is_identified:
         _log_difference(execution, relation, state)
 
 
@@ -52,7 +51,8 @@ def _log_difference(execution: Execution, relation: str, before: RelationState) 
     state = draft.relations[relation]
     was, now = reader.rows(before), reader.rows(state)
     frame = reader.compared(state, difference(state), {BEFORE: was.frame, AFTER: now.frame})
-    at = place(draft.next_sequence(relation), replaces=True) if state.merge is not None else {}
+    number = draft.next_sequence(relation)
+    at = place(number, replaces=True) if state.merge is not None else place(number) if state.key else {}
     rows = cast_to(frame, layer_columns(state, frame.columns))
     files = execution.engine.write(rows, state.folder, execution.expected, at)
     draft.log_difference(relation, before, files)

@@ -172,13 +172,16 @@ class Execution(Pinned):
 
     def rows_behind(self, leaf: Scan | Reference) -> float:
         """At most how many rows a leaf has, as far as that is known; a group that layers mention has one row
-        before and one after."""
+        before and one after, and an ID-based diff may name every row."""
         if isinstance(leaf, Reference):
             return self.sizes.get(leaf.name, inf)
         if is_clock(leaf.table):
             return 2
         if leaf.at is State.DELTA:
-            return 2 * sum(layer.rows for layer in self.layers(leaf.table)) or inf
+            layers = self.layers(leaf.table)
+            if any(layer.diff is not None for layer in layers):
+                return 2 * self.size(leaf)
+            return 2 * sum(layer.rows for layer in layers) or inf
         return self.size(leaf)
 
     def _own_part(self, node: Relation) -> Relation:
@@ -285,7 +288,7 @@ class Execution(Pinned):
         columns = layer_columns(state, frame.columns)
         more = [c for c in columns_of(frame) if c.name.startswith(BESIDE) or c.name in step.flags]
         frame = cast_to(frame, (*columns, *more))
-        at = self._place(step) if state.merge is not None else {}
+        at = self._place(step, state)
         files = self.engine.write(frame, state.folder, self.expected, at)
         written = self._appended(step, files)
         if step.kept and state.merge is not None:
@@ -302,12 +305,15 @@ class Execution(Pinned):
         columns = layer_columns(state, rows.table.column_names)
         if not rows.has(columns):
             return False
-        at = self._place(step) if state.merge is not None else {}
+        at = self._place(step, state)
         self._appended(step, self.engine.write(rows.select(columns), state.folder, at=at))
         return True
 
-    def _place(self, step: AppendLayer) -> Place:
-        return place(self.draft.next_sequence(step.relation), step.replaces)
+    def _place(self, step: AppendLayer, state: RelationState) -> Place:
+        number = self.draft.next_sequence(step.relation)
+        if state.merge is None:
+            return place(number) if state.key else {}
+        return place(number, step.replaces)
 
     def _appended(self, step: AppendLayer, files: tuple[DataFile, ...]) -> int:
         """Names the files of a layer in the draft; the number of their rows."""

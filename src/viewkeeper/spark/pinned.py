@@ -73,7 +73,8 @@ class Pinned:
                 found = reader.netted(reader.changes(old, state, self.draft.between(old, state)))
             case Form.SIGNED | Form.ROWS:
                 found = reader.rows(state, needed=read.columns)
-        is_whole = read.form is not Form.CHANGES and not state.has_pending_deletes
+        has_gone = state.has_pending_deletes or (state.merge is None and state.has_diffs)
+        is_whole = read.form is not Form.CHANGES and not has_gone
         rows = found if is_whole else replace(found, opened=self.engine.written_out(found.frame), held=None)
         return reader.signed(rows, state.names) if read.form is Form.SIGNED else rows
 

@@ -26,15 +26,9 @@ from viewkeeper.storage.clocks import change, row
 from viewkeeper.storage.delta_log import main_files
 from viewkeeper.storage.following.known import files_of
 from viewkeeper.storage.footers import OneOf, Wanted, overlaps
-from viewkeeper.storage.merge_plans import keyed_plan, layer_schema, leaf, whole_plan
+from viewkeeper.storage.merge_plans import diffs_in, keyed_plan, layer_schema, leaf, whole_plan
 from viewkeeper.storage.overflow import far_moved
-from viewkeeper.storage.relation import (
-    DataFile,
-    Layer,
-    RelationState,
-    by_schema,
-    diff_schema,
-)
+from viewkeeper.storage.relation import DataFile, Layer, RelationState
 
 
 @dataclass(frozen=True)
@@ -101,10 +95,10 @@ class Reader:
         out of date."""
         if state.clock is not None:
             return self._shown(row(state))
+        if state.is_identified or state.has_diffs:
+            return self._identified_rows(state, needed)
         if state.merge is None:
             return self._bag_rows(state, ranges)
-        if state.merge.identified:
-            return self._identified_rows(state, needed)
         columns = layer_schema(state)
         if state.since_whole:
             layers = self._layers(state, state.since_whole, columns)
@@ -137,7 +131,7 @@ class Reader:
 
     def bag(self, state: RelationState, ranges: Wanted | None = None) -> Source:
         """The relation with or without counts, whichever costs nothing: for linear operators."""
-        if state.merge is not None or not state.overlay:
+        if state.merge is not None or not state.overlay or state.has_diffs:
             return self.rows(state, ranges)
         if all(layer.only_inserts for layer in state.overlay):
             return self.rows(state, ranges)
@@ -150,11 +144,11 @@ class Reader:
         """The signed rows that the layers made of `old` to become `new`, unconsolidated."""
         if new.clock is not None:
             return self._shown(change(old, new), Form.CHANGES)
+        if new.is_identified or any(layer.diff is not None for layer in layers):
+            return self._identified_changes(old, new, layers)
         if new.merge is None:
             files = [file for layer in layers for file in layer.files]
             return self.source(self._few(new, files), files)
-        if new.merge.identified:
-            return self._identified_changes(old, new, layers)
         if new.merge.key and _continues(old, new, layers):
             return self._keyed_changes(old, new, new.merge, layers)
         before, after = self.rows(old), self.rows(new)
@@ -239,7 +233,7 @@ class Reader:
         pieces = None if ranges or is_small else self.pieces(state)
         if pieces is not None:
             leaves = leaf("main", state.names), leaf("layers", (*state.names, COUNT))
-            plan = merge.bag_in_turn(leaves[0], [(leaves[1], True)], state.key)
+            plan = merge.bag_in_turn(leaves[0], [(leaves[1], True)], state.key, state.has_null_keys)
             main, laid = pieces
             layers = Source(self.engine.frame(laid), state.overlay_rows)
             return replace(self._merged(state, plan, {"main": main, "layers": layers}), merged=False)
@@ -321,13 +315,10 @@ class Reader:
         self, state: RelationState, layers: Iterable[Layer]
     ) -> tuple[list[DiffRows], dict[str, DataFrame], int]:
         """The ID-based diffs of some layers, one for each schema, with their frames and their rows."""
-        found, frames, rows = [], {}, 0
-        for number, (schema, own) in enumerate(by_schema(layers).items()):
-            columns = diff_schema(state, schema)
-            source = self._layers(state, own, columns)
-            frames[f"diff{number}"], rows = source.frame, rows + source.rows
-            found.append(DiffRows(schema, leaf(f"diff{number}", [c.name for c in columns]), len(own) > 1))
-        return found, frames, rows
+        found, leaves = diffs_in(state, layers)
+        sources = {one.name: self._layers(state, one.layers, one.columns) for one in leaves}
+        frames = {name: source.frame for name, source in sources.items()}
+        return found, frames, sum(source.rows for source in sources.values())
 
     def _main(self, state: RelationState, ranges: Wanted | None) -> Source:
         return self._files(state, self._main_files(state), state.columns, ranges)
@@ -383,9 +374,9 @@ def _continues(old: RelationState, new: RelationState, layers: tuple[Layer, ...]
 
 def _matters(layer: Layer, columns: frozenset[str]) -> bool:
     """Whether a diff adds or removes rows, or sets one of the columns."""
-    assert layer.diff is not None
-    changes_values = layer.diff.kind in (DiffKind.UPDATE, DiffKind.MOVE)
-    return not changes_values or not columns.isdisjoint(layer.diff.sets)
+    if layer.diff is None or layer.diff.kind not in (DiffKind.UPDATE, DiffKind.MOVE):
+        return True
+    return not columns.isdisjoint(layer.diff.sets)
 
 
 def _bag_plan(state: RelationState, layers: list[Reference], is_small: bool, in_turn: bool) -> Relation:
@@ -394,5 +385,6 @@ def _bag_plan(state: RelationState, layers: list[Reference], is_small: bool, in_
         return merge.bag_whole(main, layers[0])
     if in_turn:
         inserts = [not layer.only_deletes for layer in state.overlay]
-        return merge.bag_in_turn(main, list(zip(layers, inserts, strict=True)), state.key)
-    return merge.merged_bag(main, layers[0], state.key)
+        in_order = list(zip(layers, inserts, strict=True))
+        return merge.bag_in_turn(main, in_order, state.key, state.has_null_keys)
+    return merge.merged_bag(main, layers[0], state.key, state.has_null_keys)

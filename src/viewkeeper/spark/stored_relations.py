@@ -14,19 +14,28 @@ from viewkeeper.algebra.inner_names import shown
 from viewkeeper.algebra.merge import layers as merge
 from viewkeeper.algebra.merge.id_layers import can_fold, last
 from viewkeeper.algebra.merge.net_effect import net_effect
+from viewkeeper.algebra.merge.signed_ids import folded as folded_signed
 from viewkeeper.algebra.merge.spec import MergeSpec
 from viewkeeper.algebra.relations import Reference
 from viewkeeper.algebra.schema import COUNT, Column
 from viewkeeper.spark.engine import SparkEngine
 from viewkeeper.spark.frames import counted
-from viewkeeper.spark.layer_frames import cast_to
+from viewkeeper.spark.layer_frames import cast_to, place
 from viewkeeper.spark.read import Reader
 from viewkeeper.storage.compaction import Fold, fold_of
 from viewkeeper.storage.delta_log import commit_main, create_main, main_files
 from viewkeeper.storage.draft import Draft
-from viewkeeper.storage.merge_plans import layer_schema
+from viewkeeper.storage.merge_plans import layer_schema, signed_schema
 from viewkeeper.storage.overflow import doubtful_sums, far_moved
-from viewkeeper.storage.relation import DataFile, Layer, RelationState, by_schema, diff_schema
+from viewkeeper.storage.relation import (
+    DataFile,
+    Layer,
+    RelationState,
+    by_schema,
+    diff_schema,
+    sequence,
+    signed_layers,
+)
 
 
 def new_relation(
@@ -96,7 +105,7 @@ def _adopt(engine: SparkEngine, draft: Draft, name: str) -> int:
 def _fold_layers(engine: SparkEngine, draft: Draft, name: str) -> int:
     """Many small layers become one; main stays as it is."""
     state = draft.relations[name]
-    if state.merge is not None and state.merge.identified:
+    if state.has_diffs:
         return _fold_diffs(engine, draft, name)
     columns = counted(state.columns) if state.merge is None else layer_schema(state)
     files = [file for layer in state.overlay for file in layer.files]
@@ -104,7 +113,9 @@ def _fold_layers(engine: SparkEngine, draft: Draft, name: str) -> int:
     frame = engine.files(state.folder, files, columns)
     plan = net_effect(leaf) if state.merge is None else merge.folded(leaf, state.merge)
     folded = engine.plan(plan, {"layers": frame}).selectExpr(*_casts(columns))
-    written = engine.write(folded, state.folder, state.overlay_rows)
+    has_ids = state.merge is None and state.key and name in draft.catalog.views
+    at = place(sequence(state.overlay[-1].commit)) if has_ids else {}
+    written = engine.write(folded, state.folder, state.overlay_rows, at)
     replaces = any(layer.replaces for layer in state.overlay)
     layer = Layer(state.overlay[-1].commit, written, replaces)
     draft.put(name, replace(state, overlay=(layer,) if layer.rows else ()))
@@ -114,10 +125,13 @@ def _fold_layers(engine: SparkEngine, draft: Draft, name: str) -> int:
 def _fold_diffs(engine: SparkEngine, draft: Draft, name: str) -> int:
     """ID-based diffs of one schema become one layer, with the last row of each key, or the sum of moves."""
     state, folded = draft.relations[name], []
-    reader, own = Reader(engine), by_schema(state.overlay)
-    if len(own) == len(state.overlay) or not can_fold(own) or far_moved(state, state.overlay):
+    reader, own, signed = Reader(engine), by_schema(state.overlay), signed_layers(state.overlay)
+    fewest = len(own) + bool(signed)
+    if len(state.overlay) == fewest or not can_fold(own) or far_moved(state, state.overlay):
         return _fold_main(engine, draft, name)
-    diffs, frames, _ = reader.diffs(state, state.overlay)
+    if signed:
+        folded.append(_fold_signed(engine, state, signed))
+    diffs, frames, _ = reader.diffs(state, [layer for layer in state.overlay if layer.diff is not None])
     for diff, layers in zip(diffs, own.values(), strict=True):
         if len(layers) == 1:
             folded.append(layers[0])
@@ -127,6 +141,18 @@ def _fold_diffs(engine: SparkEngine, draft: Draft, name: str) -> int:
         folded.append(Layer(layers[-1].commit, files, diff=diff.schema))
     draft.put(name, replace(state, overlay=tuple(folded)))
     return sum(layer.rows for layer in folded)
+
+
+def _fold_signed(engine: SparkEngine, state: RelationState, layers: tuple[Layer, ...]) -> Layer:
+    """Signed layers among ID-based diffs as one; each row keeps its place."""
+    if len(layers) == 1:
+        return layers[0]
+    columns = signed_schema(state)
+    frame = engine.files(state.folder, [file for layer in layers for file in layer.files], columns)
+    plan = folded_signed(Reference("signed", tuple(c.name for c in columns)), state.key)
+    rows = cast_to(engine.plan(plan, {"signed": frame}), columns)
+    files = engine.write(rows, state.folder, sum(layer.rows for layer in layers))
+    return Layer(layers[-1].commit, files)
 
 
 def _fold_main(engine: SparkEngine, draft: Draft, name: str) -> int:

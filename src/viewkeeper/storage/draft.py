@@ -12,7 +12,7 @@ from viewkeeper.algebra.merge.spec import IdDiff
 from viewkeeper.catalog.catalog import Catalog, ViewDefinition
 from viewkeeper.report import FollowedReport
 from viewkeeper.storage.commits import Applied, Entry
-from viewkeeper.storage.relation import DataFile, Layer, RelationState, layers_between
+from viewkeeper.storage.relation import DataFile, Layer, RelationState, layers_between, sequence
 
 
 def propagated_name(view: str) -> str:
@@ -82,7 +82,7 @@ class Draft:
     def next_sequence(self, name: str) -> int:
         """The place of a relation's next layer in the order of its layers."""
         own = [layer for layer in self.relations[name].log if layer.commit == self.version]
-        return self.version * 1000 + len(own)
+        return sequence(self.version, len(own))
 
     def between(self, old: RelationState, new: RelationState) -> tuple[Layer, ...]:
         """The changes that lead from one state of a relation to another, net where that is known."""

@@ -56,7 +56,7 @@ class DataFile:
 class Layer:
     """The changes that one commit appended; `replaces`: keyed rows here overwrite, not add.
 
-    `diff` is set where the relation's rows are named by IDs: it says which, and what becomes of them.
+    `diff` is set where the layer names the relation's rows by IDs: it says which, and what becomes of them.
     `updates` is set on a layer of a keyed table that only updates rows: the columns that may have changed.
     `last_copies` says that no copy is left of any row that the layer deletes. `whole`: the rows of a keyed
     layer are all that there are, so that nothing before it matters.
@@ -115,6 +115,9 @@ class Layer:
 class RelationState:
     """A relation at one commit. `merge` is None for bags: signed rows whose counts add up.
 
+    `key` tells the rows of a bag apart. A view that has one may have layers that are ID-based diffs: then its
+    signed layers are what they insert and delete by that key.
+
     `followed` is set where main is a version of a table that others own; its folder then holds nothing that
     lasts. `clock` is what the relation shows where it is a clock: one row, and no file.
     """
@@ -166,12 +169,33 @@ class RelationState:
     @property
     def has_pending_deletes(self) -> bool:
         """Whether reading the bag without counts would need a merge."""
-        return self.merge is None and not all(layer.only_inserts for layer in self.overlay)
+        is_bag = self.merge is None and not self.has_diffs
+        return is_bag and not all(layer.only_inserts for layer in self.overlay)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The columns that tell the rows apart; none of a bag without a key."""
+        return self.key if self.merge is None else self.merge.key
+
+    @property
+    def has_null_keys(self) -> bool:
+        """Whether a column of the key may be NULL: those of tables never are, IDs of a union may."""
+        return any(column.nullable for column in self.columns if column.name in self.key)
+
+    @property
+    def is_identified(self) -> bool:
+        """Whether all layers name rows by IDs."""
+        return self.merge is not None and self.merge.identified
+
+    @property
+    def has_diffs(self) -> bool:
+        """Whether some layers name rows by IDs."""
+        return any(layer.diff is not None for layer in self.overlay)
 
     @property
     def has_gone_rows(self) -> bool:
         """Whether the files of the relation hold rows that a reader does not see."""
-        return self.has_pending_deletes or (self.merge is not None and bool(self.overlay))
+        return self.has_pending_deletes or self.has_diffs or (self.merge is not None and bool(self.overlay))
 
     @property
     def deletes_whole_rows(self) -> bool:
@@ -226,6 +250,15 @@ class RelationState:
         )
 
 
+PLACES = 1000
+"""At most so many layers of a relation come from one commit."""
+
+
+def sequence(commit: int, number: int = PLACES - 1) -> int:
+    """The place of a layer of a commit in the order of layers; the last one of it, if no number is given."""
+    return commit * PLACES + number
+
+
 def layers_between(old: RelationState, new: RelationState) -> tuple[Layer, ...]:
     """The changes that lead from one state of a relation to another."""
     known = {layer.files for layer in old.log}
@@ -233,12 +266,17 @@ def layers_between(old: RelationState, new: RelationState) -> tuple[Layer, ...]:
 
 
 def by_schema(layers: Iterable[Layer]) -> dict[IdDiff, tuple[Layer, ...]]:
-    """The layers of each schema, in their order."""
+    """The ID-based diffs among some layers, by schema, in their order."""
     found: dict[IdDiff, tuple[Layer, ...]] = {}
     for layer in layers:
-        assert layer.diff is not None
-        found[layer.diff] = (*found.get(layer.diff, ()), layer)
+        if layer.diff is not None:
+            found[layer.diff] = (*found.get(layer.diff, ()), layer)
     return found
+
+
+def signed_layers(layers: Iterable[Layer]) -> tuple[Layer, ...]:
+    """The layers that are signed rows, among ID-based diffs."""
+    return tuple(layer for layer in layers if layer.diff is None)
 
 
 def diff_schema(state: RelationState, diff: IdDiff) -> tuple[Column, ...]:

@@ -61,11 +61,14 @@ def counted_bag(main: Relation, layers: Relation | None) -> Relation:
     return rows if layers is None else UnionAll((rows, restricted_to(layers, rows.columns)))
 
 
-def merged_bag(main: Relation, layers: Relation, key: Sequence[str]) -> Relation:
-    """The rows of a bag, one per copy. Only rows of main that the net change deletes are looked at twice."""
+def merged_bag(main: Relation, layers: Relation, key: Sequence[str], nullable: bool = False) -> Relation:
+    """The rows of a bag, one per copy. Only rows of main that the net change deletes are looked at twice.
+
+    `nullable`: some column of the key may be NULL, as IDs of a union are.
+    """
     net = consolidated(restricted_to(layers, (*main.columns, COUNT)))
     gone = _deleted(net)
-    kept = (_rows_but(main, gone, key),) if key else _bag_but(main, gone)
+    kept = (_rows_but(main, gone, key, nullable),) if key else _bag_but(main, gone)
     return UnionAll((*kept, restricted_to(Expand(_inserted(net)), main.columns)))
 
 
@@ -74,28 +77,32 @@ def bag_whole(main: Relation, layers: Relation) -> Relation:
     return restricted_to(Expand(consolidated(counted_bag(main, layers))), main.columns)
 
 
-def bag_in_turn(main: Relation, layers: Sequence[tuple[Relation, bool]], key: Sequence[str]) -> Relation:
+def bag_in_turn(
+    main: Relation, layers: Sequence[tuple[Relation, bool]], key: Sequence[str], nullable: bool = False
+) -> Relation:
     """A bag whose layers leave no copy of what they delete: copies need not be counted, nor main read twice.
 
         (main ▷ D₁ ∪ … ∪ Dₙ)  ∪  (I₁ ▷ D₂ ∪ … ∪ Dₙ)  ∪  …  ∪  Iₙ
 
     Every layer is one transaction's net effect, oldest first, with whether it inserts anything. Deletions
-    from a table with a key are found by it, and always are of this kind.
+    from a relation with a key are found by it, and always are of this kind.
     """
     kept: list[Relation] = []
     later: list[Relation] = []
     for layer, inserts in reversed(layers):
         if inserts:
-            kept.append(_but(restricted_to(_inserted(layer), main.columns), later, key))
+            kept.append(_but(restricted_to(_inserted(layer), main.columns), later, key, nullable))
         later.append(_deleted(layer) if inserts else layer)
-    return union_all((_but(main, later, key), *kept), main.columns)
+    return union_all((_but(main, later, key, nullable), *kept), main.columns)
 
 
-def _but(rows: Relation, deleted: Sequence[Relation], key: Sequence[str]) -> Relation:
+def _but(rows: Relation, deleted: Sequence[Relation], key: Sequence[str], nullable: bool) -> Relation:
     if not deleted:
         return rows
     gone = deleted[0] if len(deleted) == 1 else UnionAll(tuple(deleted))
-    return _rows_but(rows, gone, key) if key else _other_rows(rows, restricted_to(gone, rows.columns))
+    if key:
+        return _rows_but(rows, gone, key, nullable)
+    return _other_rows(rows, restricted_to(gone, rows.columns))
 
 
 def _deleted(layer: Relation) -> Relation:
@@ -106,9 +113,11 @@ def _inserted(layer: Relation) -> Relation:
     return Filter(layer, exp.GT(this=column(COUNT), expression=literal(0)))
 
 
-def _rows_but(main: Relation, gone: Relation, key: Sequence[str]) -> Relation:
-    """What is left of a keyed table: a key that is gone was there once, and no key is NULL."""
+def _rows_but(main: Relation, gone: Relation, key: Sequence[str], nullable: bool) -> Relation:
+    """What is left of a keyed relation: a key that is gone was there once. Most keys are never NULL."""
     other, names = apart(main, restricted_to(gone, key))
+    if nullable:
+        return Join(main, other, JoinKind.ANTI, null_safe_match((name, names[name]) for name in key))
     on = conjunction(exp.EQ(this=column(name), expression=column(names[name])) for name in key)
     return Join(main, other, JoinKind.ANTI, on)
 

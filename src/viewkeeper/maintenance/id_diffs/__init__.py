@@ -68,7 +68,7 @@ class IdView:
 
     def diffs_of(self, table: str) -> tuple[Diff, ...]:
         """The diffs of one table: insertions, deletions, and the updates."""
-        return tuple(diff for diff in self.script().base if diff.schema.relation == table)
+        return tuple(diff for diff in self.script(()).base if diff.schema.relation == table)
 
     def base_steps(self) -> tuple[ComputeDiff, ...]:
         """The logs of the tables and all diffs of them: which have rows decides on the script."""

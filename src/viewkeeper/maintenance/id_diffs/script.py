@@ -94,6 +94,12 @@ class Script:
     def stored(self) -> tuple[KeptRelation, ...]:
         return (*self.caches, self.view)
 
+    @property
+    def only_updates(self) -> bool:
+        """Whether all that it does to stored rows is to set some of their columns."""
+        applied = (step.diff.schema.kind for step in self.steps if isinstance(step, Apply))
+        return all(kind is DiffKind.UPDATE for kind in applied)
+
 
 def computations(script: Script) -> Iterator[ComputeDiff]:
     return (step for step in script.steps if isinstance(step, ComputeDiff))

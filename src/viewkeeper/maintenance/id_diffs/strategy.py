@@ -40,13 +40,14 @@ class IdDiffs:
     def refuse(self, view: View, batch: Batch) -> Reason | None:
         match view.by_ids:
             case IdView() if view.before is None:
-                return replaced_input(batch)
+                is_asked = view.asked in (ID_DIFFS, TUPLE_DIFFS)
+                return replaced_input(batch) or (None if is_asked else _not_updates(view.by_ids, batch))
             case IdView():
-                return Reason("redefined", "A view that is stored by its IDs is filled anew.")
+                return Reason("redefined", "Its rows are those of another definition.")
             case Reason(code, sentence):
                 return Reason(code, sentence)
             case None:
-                return Reason("not-asked", "The view does not ask for ID-based diffs.")
+                return Reason("not-asked", "It is stored without IDs, and nobody asks for them.")
 
     def state(self, view: View) -> tuple[Stratum, ...]:
         return view.strata[:-1]
@@ -54,6 +55,18 @@ class IdDiffs:
     def plan(self, view: View, batch: Batch) -> Script:
         assert isinstance(view.by_ids, IdView)
         return tuple(_steps(view.by_ids, batch))
+
+
+def _not_updates(definition: IdView, batch: Batch) -> Reason | None:
+    """Why a batch is left to signed rows where nobody asks for ID-based diffs."""
+    known: set[str] = set()
+    for name, change in batch.changes.items():
+        if change.updates is None:
+            return Reason("not-updates", f"The changes of {name} are not just updates of rows.")
+        known |= _told(definition.diffs_of(name), change) or set()
+    if definition.script(known).only_updates:
+        return None
+    return Reason("conditional", "A condition of the view looks at a column that was updated.")
 
 
 def id_strata(definition: IdView) -> tuple[Stratum, ...]:
