@@ -365,7 +365,8 @@ class Warehouse:
         return housekeeping.vacuum(self._work, keep)
 
     def close(self) -> None:
-        """Ends the Spark session when it was started here."""
+        """Commits nothing any more, and ends the Spark session when it was started here."""
+        self._work.log.close()
         if self._owns_spark:
             self.spark.stop()
 

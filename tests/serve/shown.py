@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import uvicorn
 
@@ -82,6 +82,7 @@ class Shown(Desk):
     def __init__(self, path: str) -> None:
         self.log = WarehouseLog(Folder(path))
         self.chronicle, self.jobs = Chronicle(self.log), Jobs()
+        self.refreshing = cast(Any, self.log)  # what is closed at the end
         state = RelationState("r", POS.columns, 0, 1234)
         names = ("stores", "pos", *(one.name for one in VIEWS))
         filled = {one.name: replace(one, position=1, published=1) for one in VIEWS}
@@ -90,12 +91,15 @@ class Shown(Desk):
         assert self.log.commit(Entry(1, catalog, dict.fromkeys(names, state), "create view", report=reports))
         for name in ("sales", "cities", "sales"):
             self.change()
-            self.refreshed((name,), None, lambda _: None)
+            Shown.refreshed(self, (name,), None, lambda _: None)
         failed = self.log.latest().written
         record(
             self.log.folder,
             Failure(failed, ("large",), "A value does not fit.", version=self.log.latest().version),
         )
+
+    def leave(self) -> None:
+        """There is no Spark."""
 
     def change(self) -> None:
         """One more row of pos."""

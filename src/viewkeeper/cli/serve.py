@@ -27,6 +27,9 @@ TokenFile = Annotated[
 AllowHost = Annotated[list[str] | None, typer.Option(help="Another name that the service is asked by.")]
 OnlyShow = Annotated[bool, typer.Option("--only-show", help="Refresh nothing by itself.")]
 Open = Annotated[bool, typer.Option("--open", help="Open the page in a browser.")]
+GraceSeconds = Annotated[
+    float, typer.Option(help="When it is told to end, a refresh that runs may finish in so long.", min=0)
+]
 QuerySeconds = Annotated[float, typer.Option(help="A query may take so long.", min=1)]
 
 
@@ -39,6 +42,7 @@ def serve(
     allow_host: AllowHost = None,
     only_show: OnlyShow = False,
     query_seconds: QuerySeconds = 60.0,
+    grace_seconds: GraceSeconds = 30.0,
     open: Open = False,
 ) -> None:
     """Keep views as fresh as they ask to be, and show them on a page and by HTTP."""
@@ -58,7 +62,7 @@ def serve(
             if open:
                 Timer(1.0, webbrowser.open, (f"http://{shown}:{port}",)).start()
             allowed = access(host, allow_host or (), token)
-            run(wh.path, wh.spark, allowed, host, port, poll, not only_show, query_seconds)
+            run(wh.path, wh.spark, allowed, host, port, poll, not only_show, query_seconds, grace_seconds)
 
 
 def given_token(file: Path | None) -> str:

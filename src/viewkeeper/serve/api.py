@@ -34,6 +34,8 @@ class Service:
     desk: Desk
     keeper: Keeper | None
     access: Access
+    grace: float = 30.0
+    """Seconds that what runs has to finish when the service ends."""
 
     @property
     def may_change(self) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
@@ -21,11 +22,14 @@ from viewkeeper.serve.openapi import document
 
 PAGE = Path(__file__).parent / "page"
 
+MOMENT = 1.0
+"""Seconds in which a keeper that has nothing to wait for ends its turn."""
+
 log = logging.getLogger("viewkeeper.serve")
 
 
 def application(service: Service) -> Starlette:
-    """Begins to keep views fresh when it starts; when it ends, what runs is finished first."""
+    """Begins to keep views fresh when it starts; when it ends, what runs may finish first."""
 
     @asynccontextmanager
     async def life(_: Starlette) -> AsyncIterator[None]:
@@ -33,10 +37,8 @@ def application(service: Service) -> Starlette:
             service.keeper.start()
         log.info("serving", extra={"warehouse": service.desk.log.folder.url})
         yield
-        log.info("ending: what is running is finished first")
-        if service.keeper is not None:
-            service.keeper.end()
-        service.desk.end()
+        await run_in_threadpool(end, service)
+        await run_in_threadpool(service.desk.leave)
 
     guard = Middleware(Guard, allowed=service.access)
     handlers: Any = {404: _missing, 405: _missing, 500: _broken}
@@ -47,6 +49,15 @@ def application(service: Service) -> Starlette:
         exception_handlers=handlers,
         max_body_size=LARGEST,
     )
+
+
+def end(service: Service) -> None:
+    """Nothing begins any more, and what runs has its grace. To say it again changes nothing."""
+    if service.keeper is not None:
+        service.keeper.end(0)
+    service.desk.end(service.grace)
+    if service.keeper is not None:
+        service.keeper.end(MOMENT)
 
 
 def _routes(service: Service) -> list[BaseRoute]:

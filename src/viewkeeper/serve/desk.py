@@ -17,7 +17,7 @@ from viewkeeper.plain import finite
 from viewkeeper.planning.explanation import Explanation
 from viewkeeper.serve.chronicle import Chronicle
 from viewkeeper.serve.jobs import Job, Jobs
-from viewkeeper.spark.service import FOR_STRANGERS, beside, own_functions, rows_in_time
+from viewkeeper.spark.service import FOR_STRANGERS, beside, interrupt, own_functions, release, rows_in_time
 from viewkeeper.spark.session import SparkSession
 from viewkeeper.sql.selects import checked_select
 from viewkeeper.storage.commits import Entry, WarehouseLog
@@ -93,6 +93,15 @@ class Desk:
     def lattice(self, entry: Entry) -> dict[str, Any]:
         return drawn(entry).to_dict()
 
-    def end(self) -> None:
-        """Waits for what is running. What is not published then was never there."""
-        self.jobs.end()
+    def end(self, grace: float | None = None) -> None:
+        """Nothing begins any more. What runs has so many seconds; then it is given up and commits nothing."""
+        self.jobs.end(grace)
+        self.refreshing.close()
+        self.jobs.give_up()
+
+    def leave(self) -> None:
+        """Has Spark end what it still does for this desk, and the sessions that were made for it."""
+        interrupt(self.refreshing.spark)
+        for one in (self.verifying, self.explaining, self.reading):
+            interrupt(one.spark)
+            release(one.spark)

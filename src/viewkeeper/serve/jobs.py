@@ -7,7 +7,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -21,12 +21,20 @@ REMEMBERED = 200
 Work = Callable[[Callable[[ProgressEvent], None]], Mapping[str, Any]]
 """What is done: it tells of its progress, and gives its result."""
 
+NOT_BEGUN = ViewkeeperError("The service ended before this began.", hint="Ask again when it runs.")
+GIVEN_UP = ViewkeeperError(
+    "The service ended before this was finished.",
+    "What it had not committed by then is not visible, and never will be.",
+    "`viewkeeper history` tells what was committed; ask again when the service runs.",
+)
+
 log = logging.getLogger("viewkeeper.serve")
 
 
 @dataclass
 class Job:
-    """A refresh or a verification: what of, who asked, where it stands, and what came of it."""
+    """A refresh or a verification: what of, who asked, where it stands (waiting, running, done, failed or
+    cancelled), and what came of it."""
 
     kind: str
     views: tuple[str, ...]
@@ -39,10 +47,12 @@ class Job:
     result: Mapping[str, Any] | None = None
     error: Mapping[str, Any] | None = None
     failure: Exception | None = None
+    over: Future[Job] = field(default_factory=Future, repr=False)
+    """Never fails: the job says what happened."""
 
     @property
     def is_over(self) -> bool:
-        return self.state in ("done", "failed")
+        return self.over.done()
 
     def tell(self, event: ProgressEvent) -> None:
         self.events.append(asdict(event))
@@ -58,6 +68,7 @@ class Jobs:
     def __init__(self) -> None:
         self._workers = {kind: ThreadPoolExecutor(1, f"viewkeeper-{kind}") for kind in ("refresh", "verify")}
         self._known: dict[str, Job] = {}
+        self._is_closed = False
         self._lock = threading.Lock()
 
     def start(self, run: Job, work: Work) -> Future[Job]:
@@ -67,7 +78,12 @@ class Jobs:
             for old in over[: max(len(self._known) + 1 - REMEMBERED, 0)]:
                 del self._known[old]
             self._known[run.id] = run
-        return self._workers[run.kind].submit(self._done, run, work)
+            may_begin = not self._is_closed
+            if may_begin:
+                self._workers[run.kind].submit(self._done, run, work)
+        if not may_begin:
+            self._end(run, "cancelled", failure=NOT_BEGUN)
+        return run.over
 
     def get(self, name: str) -> Job | None:
         return self._known.get(name)
@@ -76,25 +92,60 @@ class Jobs:
         """The newest first."""
         return iter(list(self._known.values())[::-1])
 
-    def end(self) -> None:
-        """Waits for what is running; what waits is not begun."""
+    def end(self, grace: float | None = None) -> None:
+        """Nothing begins any more, and what waits is cancelled; what runs may finish, in so many seconds."""
+        with self._lock:
+            self._is_closed = True
+            waiting = [run for run in self._known.values() if run.state == "waiting"]
+        for run in waiting:
+            self._end(run, "cancelled", failure=NOT_BEGUN)
         for worker in self._workers.values():
-            worker.shutdown(wait=True, cancel_futures=True)
+            worker.shutdown(wait=False, cancel_futures=True)
+        wait([run.over for run in self], grace)
 
-    def _done(self, run: Job, work: Work) -> Job:
-        started, run.state = time.perf_counter(), "running"
+    def give_up(self) -> None:
+        """What still runs is over for whoever asks, whatever its thread does."""
+        for run in self:
+            self._end(run, "cancelled", failure=GIVEN_UP)
+
+    def _done(self, run: Job, work: Work) -> None:
+        with self._lock:
+            if run.is_over:
+                return
+            run.state = "running"
+        started = time.perf_counter()
+        result, failure = None, None
         try:
-            run.result = work(run.tell)
-            run.state = "done"
-        except ViewkeeperError as error:
-            run.error, run.failure = told(error), error
+            result = work(run.tell)
         except Exception as error:
-            what = "Something went wrong that Viewkeeper does not know."
-            run.error = {"type": type(error).__name__, "message": what, "detail": str(error)[:500]}
-            run.failure = error
-            log.exception("a run failed", extra={"run": run.id, "views": list(run.views)})
-        run.seconds = round(time.perf_counter() - started, 3)
-        run.state = "done" if run.failure is None else "failed"
+            failure = error
+        seconds = round(time.perf_counter() - started, 3)
+        self._end(run, "done" if failure is None else "failed", result, failure, seconds)
+
+    def _end(
+        self,
+        run: Job,
+        state: str,
+        result: Mapping[str, Any] | None = None,
+        failure: Exception | None = None,
+        seconds: float = 0.0,
+    ) -> None:
+        """The first end of a run is what it came to."""
+        with self._lock:
+            if run.is_over:
+                return
+            run.result, run.failure, run.seconds = result, failure, seconds
+            run.error = None if failure is None else _error(failure)
+            run.state = state
+            run.over.set_result(run)
         fields = {"run": run.id, "views": list(run.views), "seconds": run.seconds, "by": run.by}
         log.info("%s %s", run.kind, run.state, extra={**fields, "error": run.error})
-        return run
+        if failure is not None and not isinstance(failure, ViewkeeperError):
+            log.error("a run failed", exc_info=failure, extra={"run": run.id, "views": list(run.views)})
+
+
+def _error(failure: Exception) -> Mapping[str, Any]:
+    if isinstance(failure, ViewkeeperError):
+        return told(failure)
+    what = "Something went wrong that Viewkeeper does not know."
+    return {"type": type(failure).__name__, "message": what, "detail": str(failure)[:500]}

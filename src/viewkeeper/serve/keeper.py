@@ -53,11 +53,11 @@ class Keeper:
     def start(self) -> None:
         self._thread.start()
 
-    def end(self) -> None:
-        """No turn begins any more; waits for the one that is under way."""
+    def end(self, seconds: float | None = None) -> None:
+        """No turn begins any more; waits for the one that is under way, or so many seconds."""
         self._ending.set()
         if self._thread.is_alive():
-            self._thread.join()
+            self._thread.join(seconds)
 
     def _keep(self) -> None:
         while not self._ending.is_set():
@@ -94,21 +94,21 @@ class Keeper:
         """All in one commit; where that fails, each by itself, so that one does not hold the others back."""
         if len(names) == 1:
             self._refresh(names)
-        elif self._run(names).failure is not None:
+        elif self._run(names).state == "failed":
             for name in names:
                 if not self._ending.is_set():
                     self._refresh((name,))
 
     def _refresh(self, names: tuple[str, ...]) -> None:
         run = self._run(names)
-        if run.failure is not None:
+        if run.failure is not None and run.state == "failed":
             self._note_failure(names, run.failure)
 
     def _run(self, names: tuple[str, ...]) -> Job:
         asked = tuple(map(shown, names))
         run = Job("refresh", asked, "schedule")
         done = self.kept.jobs.start(run, lambda tell: self.kept.refreshed(asked, None, tell)).result()
-        if done.failure is None:
+        if done.state == "done":
             for name in names:
                 self.seen[name].took(done.seconds)
         return done

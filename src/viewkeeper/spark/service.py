@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import uuid
 from collections.abc import Mapping
@@ -13,6 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from viewkeeper.errors import ViewkeeperError
 from viewkeeper.spark.meaning import settings_of
 from viewkeeper.spark.preview import first_rows
+
+log = logging.getLogger("viewkeeper.spark")
 
 FOR_STRANGERS = {"spark.sql.runSQLOnFiles": "false"}
 """Of a session that runs queries from outside: a name is never a path."""
@@ -28,6 +31,30 @@ def beside(spark: SparkSession, settings: Mapping[str, str] | None = None) -> Sp
         except PySparkException:
             continue  # a server that does not let sessions choose
     return session
+
+
+def interrupt(spark: SparkSession) -> None:
+    """Ends what a session is doing, as far as its Spark can be reached."""
+    try:
+        spark.interruptAll()
+    except Exception as error:
+        log.warning("Spark could not be told to end what it does", extra={"error": str(error)[:500]})
+
+
+def release(spark: SparkSession) -> None:
+    """Ends a session that `beside` has made; a classic one is left alone: its end would be that of all.
+
+    A session of Spark Connect has a channel, and to close that needs its threads: where it is left to the end
+    of Python, which has stopped them, the process never ends.
+    """
+    if getattr(spark, "_jsparkSession", None) is not None:
+        return
+    client = spark.client  # only sessions of Spark Connect have one
+    try:
+        client.release_session()
+    except Exception as error:
+        log.warning("a session could not be released", extra={"error": str(error)[:500]})
+    client.close()
 
 
 def own_functions(spark: SparkSession) -> frozenset[str]:

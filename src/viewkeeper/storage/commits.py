@@ -14,10 +14,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from threading import Lock
 from typing import Any, TypeAlias, TypeVar
 
 from viewkeeper.catalog.catalog import Catalog, ViewDefinition, table_from_json, table_to_json
-from viewkeeper.errors import MissingFile, NotFound, StorageError
+from viewkeeper.errors import MissingFile, NotFound, StorageError, ViewkeeperError
 from viewkeeper.storage.objects import Folder
 from viewkeeper.storage.relation import RelationState
 
@@ -168,6 +169,8 @@ class WarehouseLog:
         self._newest = -1
         self.followers: list[Callable[[Entry], None]] = []
         """Who is told the entry that a writer has left, after a commit or after finding nothing to do."""
+        self._is_closed = False
+        self._writing = Lock()
 
     def latest(self) -> Entry:
         """The newest entry; an empty state of version 0 in a new warehouse."""
@@ -200,11 +203,19 @@ class WarehouseLog:
         dated = replace(entry, written=datetime.now(UTC).isoformat(timespec="milliseconds"))
         is_whole = entry.version % WHOLE_EVERY == 1
         before = None if is_whole else self.entry(entry.version - 1)
-        if not self.folder.create(_path(entry.version), dated.to_bytes(before)):
-            return False
+        with self._writing:
+            if self._is_closed:
+                raise ViewkeeperError("This warehouse was closed.", "Nothing was applied.", "Open it again.")
+            if not self.folder.create(_path(entry.version), dated.to_bytes(before)):
+                return False
         self._cache[entry.version] = dated
         self._newest = max(self._newest, entry.version)
         return True
+
+    def close(self) -> None:
+        """No entry is written any more; waits for the one that is being written."""
+        with self._writing:
+            self._is_closed = True
 
     def forget(self, versions: Collection[int]) -> None:
         """Removes entries; their versions can no longer be read. What stays and goes on from one of them is

@@ -87,7 +87,7 @@ function actions(one, again, signal) {
 }
 
 function ended(run) {
-  if (run.state === "failed") return problem({ told: run.error });
+  if (run.error) return problem({ told: run.error });
   if (run.kind === "verify") {
     const is = run.result.verdict ?? (run.result.equal ? "right" : "different");
     return h("p.card", {}, h(is === "right" ? "span.good" : "span.bad", { id: "verdict" }, is), ` after ${span(run.seconds)}: compared with Spark's answer to the text of the view.`);
