@@ -24,7 +24,7 @@ from viewkeeper.maintenance.lattice.friendly import with_hidden
 from viewkeeper.maintenance.lattice.over_summary import over_base, plan_of
 from viewkeeper.maintenance.lattice.recognise import cube_views
 from viewkeeper.maintenance.lattice.summary import GroupingSets, Summary
-from viewkeeper.maintenance.program import program, without_unused
+from viewkeeper.maintenance.program import counts_values, program, without_unused
 from viewkeeper.maintenance.recursion.port import ITERATION_LIMIT
 from viewkeeper.maintenance.strategy import Stratum, View
 from viewkeeper.maintenance.typed_calls import with_types
@@ -43,6 +43,9 @@ STRATEGY = "viewkeeper.strategy"
 
 CACHES = "viewkeeper.caches"
 """The property of a view kept by ID-based diffs: whether inputs of its aggregates are stored."""
+
+VALUE_COUNTS = "viewkeeper.value-counts"
+"""The property of a view: whether it stores how often values occur, for functions of bags of values."""
 
 CHECK = "viewkeeper.check"
 """The property of a view: which share of it is compared with its text before a refresh is committed."""
@@ -129,7 +132,7 @@ def _compiled(given: _Source) -> View:
     relation = None if query.relation is None else without_unused(query.relation)
     plan, for_ids = (_typed(relation, definition, by_ids) for by_ids in (False, True))
     by_ids = _by_ids(definition, for_ids, schemas, asked, Caching(properties.get(CACHES, "auto")))
-    strata, by_ids = _strata(name, plan, by_ids, asked)
+    strata, by_ids = _strata(name, plan, by_ids, asked, _asks_for_value_counts(definition))
     is_plain = not isinstance(by_ids, IdView) or asked == "auto"
     return View(
         name,
@@ -229,19 +232,34 @@ def _by_ids(
 
 
 def _strata(
-    name: str, relation: Relation | None, by_ids: IdView | Reason | None, asked: str
+    name: str, relation: Relation | None, by_ids: IdView | Reason | None, asked: str, by_value: bool
 ) -> tuple[tuple[Stratum, ...], IdView | Reason | None]:
     """What is stored, and what that makes of ID-based diffs that nobody asks for."""
     if relation is None:
         return (Stratum(name, None),), by_ids
     if not isinstance(by_ids, IdView):
-        return program(name, relation), by_ids
+        return program(name, relation, by_value), by_ids
     if asked != "auto":
         return id_strata(by_ids), by_ids
     top, *below = reversed(program(name, by_ids.top.plan))
     if below:
         return program(name, relation), Reason("not-rows", "Parts of it are stored by themselves.")
     return (replace(top, key=by_ids.top.ids),), by_ids
+
+
+def _asks_for_value_counts(definition: ViewDefinition) -> bool:
+    return dict(definition.properties).get(VALUE_COUNTS) == "true"
+
+
+def why_no_value_counts(definition: ViewDefinition, view: View) -> str:
+    """Why a view that asks for counts of values has none, as a note to the user."""
+    if not _asks_for_value_counts(definition) or any(map(counts_values, view.strata)):
+        return ""
+    if view.asked != "auto" and isinstance(view.by_ids, IdView):
+        return f"no counts of values: the view is kept by {view.asked}"
+    if view.query is None:
+        return f"no counts of values: {view.untranslatable}"
+    return "no counts of values: none of its aggregates is over one bag of values, with all else in parts"
 
 
 def _query(definition: ViewDefinition, catalog: front_end.KnownRelations) -> ViewQuery:

@@ -48,6 +48,7 @@ from viewkeeper.views import (
     IDS,
     MAX_ITERATIONS,
     STRATEGY,
+    VALUE_COUNTS,
     checked_share,
 )
 from viewkeeper.workspace import Workspace
@@ -349,6 +350,7 @@ def checked_properties(properties: Sequence[tuple[str, str]]) -> None:
     freshness(properties)
     checked_publication(properties)
     _must_be_one_of(CACHES, dict(properties).get(CACHES, "auto"), [choice.value for choice in Caching])
+    _must_be_one_of(VALUE_COUNTS, dict(properties).get(VALUE_COUNTS, "false"), ("true", "false"))
     limit = dict(properties).get(MAX_ITERATIONS, "1")
     if not limit.isdecimal() or int(limit) == 0:
         raise InvalidOption(

@@ -2,7 +2,8 @@
 
 Every recursion, aggregate and duplicate elimination whose state can be kept becomes a stratum of its
 own, stored and maintained; what stands above reads it as a table. So do groups and partitions that are
-computed anew (`delta/stored_answer.py`). The view itself is the last:
+computed anew (`delta/stored_answer.py`), and counts of values where the view asks for them
+(`delta/value_counts.py`). The view itself is the last:
 
     SELECT s, MAX(total) FROM (SELECT s, d, SUM(p) AS total FROM sales GROUP BY s, d) GROUP BY s
       → __v_1 = state of SUM by (s, d) over sales
@@ -39,6 +40,7 @@ from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState, aggregat
 from viewkeeper.delta.parts import PartKind, when
 from viewkeeper.delta.stored_answer import inside_core, is_computed_anew, stored_answer
 from viewkeeper.delta.summary_delta import full_state
+from viewkeeper.delta.value_counts import BAG, with_value_counts
 from viewkeeper.maintenance.recursion.stored_strata import (
     fixpoint_shown,
     is_storable,
@@ -137,9 +139,11 @@ class _Strata:
         return Scan(relations[fixpoint.result], bound_columns(fixpoint.columns))
 
 
-def program(view: str, rel: Relation) -> tuple[Stratum, ...]:
-    """The strata of a view, in the order in which they are maintained."""
+def program(view: str, rel: Relation, by_value: bool = False) -> tuple[Stratum, ...]:
+    """The strata of a view, in the order in which they are maintained; `by_value`: functions of bags of
+    values stand over stored counts of these."""
     rel = with_needed_groups(rel)
+    rel = with_value_counts(rel) if by_value else rel
     strata = _Strata(view)
     outputs, aggregate = _top(rel)
     if aggregate is not None:
@@ -152,6 +156,11 @@ def program(view: str, rel: Relation) -> tuple[Stratum, ...]:
             return (*strata.found, Stratum(view, state.aggregate.child, state, spec))
     strata = _Strata(view)
     return (*_with_bag(strata, rel),)
+
+
+def counts_values(stratum: Stratum) -> bool:
+    """Whether a stratum stores how often values occur."""
+    return stratum.state is not None and any(key.startswith(BAG) for key in stratum.state.keys)
 
 
 def without_unused(rel: Relation) -> Relation:

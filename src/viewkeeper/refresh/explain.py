@@ -27,7 +27,7 @@ from viewkeeper.refresh.task import Task
 from viewkeeper.refresh.tick import tick
 from viewkeeper.refresh.together import by_settings, families
 from viewkeeper.storage.draft import Draft
-from viewkeeper.views import as_written, compiled, over_base_tables
+from viewkeeper.views import as_written, compiled, over_base_tables, why_no_value_counts
 from viewkeeper.workspace import Workspace
 
 LENIENT = Request(is_lenient=True)
@@ -69,7 +69,8 @@ def _explained(state: RefreshState, view: str) -> Explanation:
             common if name in common.scripts else None,
             lower,
         )
-    return replace(explained, note=one_of_several(definition), files=work.engine.access.told)
+    notes = one_of_several(definition), why_no_value_counts(definition, task.view)
+    return replace(explained, note="; ".join(filter(None, notes)), files=work.engine.access.told)
 
 
 def _planned(state: RefreshState, name: str) -> RefreshState:
