@@ -19,12 +19,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import strftime
 
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from fuzz.case import Case, View
 from fuzz.model import Model
-from fuzz.oracle import session_of, show_tables
+from fuzz.oracle import RAISED, session_of, show_tables
 from fuzz.run import Player
 from fuzz.schemas import Column, Row, Table
 from fuzz.session import choosing, started
@@ -113,7 +112,7 @@ def played(spark: SparkSession, kind: Kind, operators: Mapping[str, str]) -> Pla
     session = session_of(spark)
     try:
         show_tables(session, Model.of(case))
-    except PySparkException as error:
+    except RAISED as error:
         column.cells = dict.fromkeys(operators, f"refused: {_code(error)}")
         return column
     views = []
@@ -122,7 +121,7 @@ def played(spark: SparkSession, kind: Kind, operators: Mapping[str, str]) -> Pla
             session.sql(text).collect()
             strategy = "id-diffs" if "id-diffs" in operator else "auto"
             views.append((operator, View(f"v{number}", text, strategy)))
-        except PySparkException as error:
+        except RAISED as error:
             column.cells[operator] = f"refused: {_code(error)}"
     _record(spark, column, case, views)
     return column
@@ -152,7 +151,7 @@ def _record(spark: SparkSession, column: Place, case: Case, views: list[tuple[st
             column.cells[operator] = "recomputed" if "recompute" in later else "maintained"
 
 
-def _code(error: PySparkException) -> str:
+def _code(error: Exception) -> str:
     found = re.search(r"\[([A-Z_]+)", str(error))
     return f"`{found.group(1)}`" if found else type(error).__name__
 

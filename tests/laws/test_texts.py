@@ -82,7 +82,7 @@ def _number(item: object) -> str:
         return str(comparable(tuple(item)))
     try:
         number = float("nan") if item == "NaN" else float(item)  # type: ignore[arg-type]
-        return str(item) if isinstance(item, bool | str) and number == number else f"{number:.6g}"
+        return str(item) if isinstance(item, bool | str) and number == number else f"{number + 0.0:.6g}"
     except (TypeError, ValueError):
         return str(item)
 

@@ -38,6 +38,7 @@ from viewkeeper.algebra.expressions import (
     or_,
     same,
 )
+from viewkeeper.algebra.facts import column_type
 from viewkeeper.algebra.relations import Aggregate, Expand, JoinKind, Relation
 from viewkeeper.algebra.schema import COUNT
 from viewkeeper.delta.aggregate_state import ROWS_NAME, AggregateState
@@ -261,10 +262,16 @@ def _signed(state: AggregateState, prepared: Relation) -> Relation:
         return renamed(prepared, {COUNT: SIGN})
     gone = exp.LT(this=column(COUNT), expression=literal(0))
     others = [name for name in prepared.columns if name != COUNT]
-    values = (Named(n, _negated_where(gone, column(n)) if n in summed else column(n)) for n in others)
+    values = (Named(n, _taken_off(gone, prepared, n) if n in summed else column(n)) for n in others)
     sign = Named(SIGN, _negated_where(gone, literal(1)))
     copies = Named(COUNT, function("abs", column(COUNT)))
     return Expand(projected(prepared, (*values, sign, copies)))
+
+
+def _taken_off(gone: Scalar, prepared: Relation, name: str) -> Scalar:
+    """A summed value, negated where its row went; the least whole number of a type has no opposite in it."""
+    is_narrow = column_type(prepared, name) in ("tinyint", "smallint", "int")
+    return _negated_where(gone, exp.cast(column(name), "bigint") if is_narrow else column(name))
 
 
 def _negated_where(gone: Scalar, value: Scalar) -> Scalar:
