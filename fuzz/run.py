@@ -176,7 +176,8 @@ class Player:
             if not self._may_raise(name, error):
                 self._fail("refresh", name, {"error": error})
         self._compare([name for name in fine if name not in failed], found)
-        for name in raising & set(chosen):
+        kept = {name for view in self.alive for name in view.predicates}
+        for name in raising & set(chosen) & kept:
             self._try_raising(name)
 
     def _refreshed(self, names: list[str], whole: bool, step: Step) -> dict[str, str]:
