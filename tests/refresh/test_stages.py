@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -12,6 +13,7 @@ import pytest
 
 from viewkeeper.algebra.schema import COUNT, Column, TableSchema
 from viewkeeper.catalog.catalog import Catalog, ViewDefinition
+from viewkeeper.errors import NotFound
 from viewkeeper.inspect.status import status
 from viewkeeper.limits import LIMITS
 from viewkeeper.maintenance.incremental import Incremental
@@ -58,9 +60,10 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     assert log.commit(Entry(2, catalog, {"sales": after, "sums": sums}))
     monkeypatch.setattr(Workspace, "under", lambda self, view: nullcontext())
     monkeypatch.setattr(Execution, "physical", lambda self, plan: unbound(plan))
-    return Workspace(
-        log, cast(SparkEngine, SimpleNamespace(is_netting=False, keeping=nullcontext, limits=LIMITS))
+    engine = SimpleNamespace(
+        is_netting=False, keeping=nullcontext, limits=LIMITS, access=SimpleNamespace(told="")
     )
+    return Workspace(log, cast(SparkEngine, engine))
 
 
 @pytest.fixture
@@ -115,6 +118,20 @@ def test_explain_builds_no_more_scripts_than_a_refresh(work: Workspace, built: C
     assert built == ONE_EACH
     assert shown.strategy == "summary-delta"
     assert [step.title for step in shown.steps] == ["Append to sums (summary-delta)"]
+
+
+def test_what_is_up_to_date_is_explained_by_the_log_alone(work: Workspace, tmp_path: Path) -> None:
+    assert explained.explain_settled(work.log, "sums") is None, "a row is pending: Spark tells how it is run"
+    assert explained.explain_settled(work.log, "SELECT item FROM sales") is None
+    base = work.log.latest()
+    seen = replace(base.catalog.views["sums"], position=2, published=2)
+    assert work.log.commit(replace(base, version=3, catalog=Catalog(base.catalog.tables, {"sums": seen})))
+    shown = explained.explain_settled(work.log, "SUMS")
+    assert shown is not None
+    assert (shown.strategy, shown.changed) == ("summary-delta", ("sales",))
+    assert shown.steps
+    with pytest.raises(NotFound, match="none"):
+        explained.explain_settled(work.log, "none")
 
 
 def test_what_is_chosen_is_what_explain_tells(work: Workspace) -> None:

@@ -137,12 +137,21 @@ def explain(
     if view is None:
         draw(svg, mermaid, warehouse, json)
         return
-    with opened(warehouse, json) as wh:
-        shown = wh.explain(view)
-        if json:
-            print_json(shown.to_dict())
-        else:
-            print_explanation(shown)
+    shown = _explained(view, warehouse, json)
+    if json:
+        print_json(shown.to_dict())
+    else:
+        print_explanation(shown)
+
+
+def _explained(view: str, warehouse: str, as_json: bool) -> Explanation:
+    """Without Spark where it need not be asked."""
+    with inspected(warehouse, as_json) as wh:
+        settled = wh.explain(view)
+    if settled is not None:
+        return settled
+    with opened(warehouse, as_json) as whole:
+        return whole.explain(view)
 
 
 def draw(svg: Path | None, mermaid: Path | None, warehouse: str, as_json: bool) -> None:

@@ -25,6 +25,7 @@ from viewkeeper.storage.relation import RelationState
 
 if TYPE_CHECKING:
     from viewkeeper.maintenance.lattice.draw import Drawing
+    from viewkeeper.planning.explanation import Explanation
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,12 @@ class Inspected:
         from viewkeeper.inspect.lattices import drawn
 
         return drawn(self.log.latest())
+
+    def explain(self, view: str) -> Explanation | None:
+        """How a view that is up to date is maintained; None where Spark must be asked."""
+        from viewkeeper.refresh.explain import explain_settled
+
+        return explain_settled(self.log, view)
 
 
 @dataclass(frozen=True)

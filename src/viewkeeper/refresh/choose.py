@@ -23,15 +23,18 @@ def choose(state: RefreshState) -> RefreshState:
     """Adds the choice, and the script of what is chosen: the one that is shared, run and told."""
 
     def step(task: Task) -> Task:
-        policy = "full" if task.is_first else state.policy_of(task)
-        batch = replace(task.batch, may_recompute=policy == "auto")
-        choice = planner.choose(task.view, batch, policy, learned(task.earlier))
-        if task.is_first:
-            is_renewed = task.name in state.renewed
-            choice = replace(choice, reason=STATE_CHANGED if is_renewed else FIRST_FILL)
-        return replace(task, batch=batch, choice=choice, script=choice.taken.script)
+        return chosen(task, "full" if task.is_first else state.policy_of(task), task.name in state.renewed)
 
     return state.each(step)
+
+
+def chosen(task: Task, policy: str, is_renewed: bool = False) -> Task:
+    """One view with its choice; `is_renewed`: its state was of another form."""
+    batch = replace(task.batch, may_recompute=policy == "auto")
+    choice = planner.choose(task.view, batch, policy, learned(task.earlier))
+    if task.is_first:
+        choice = replace(choice, reason=STATE_CHANGED if is_renewed else FIRST_FILL)
+    return replace(task, batch=batch, choice=choice, script=choice.taken.script)
 
 
 def was_maintained(earlier: Mapping[str, Any]) -> bool:
