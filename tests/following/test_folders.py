@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -136,6 +137,10 @@ def test_which_files_of_a_folder_are_meant(tmp_path: Path) -> None:
     assert ["s" in file.nulls for file in files] == [False, True]
     assert type(found).from_json(found.to_json()) == found
     assert whole_files(str(tmp_path), (("settle", "3600"),)) == []
+    [young] = whole_files(str(tmp_path), (("settle", "3600"),), {"n=1/d=2026-01-01/s=a%20b/x.json"})
+    assert young.path.endswith("x.json"), "what is recorded is looked at, however young it is"
+    os.utime(tmp_path / young.path, (time.time() + 3600,) * 2)
+    assert len(whole_files(str(tmp_path), ())) == 2, "clocks of stores may be ahead"
     landed(tmp_path, "z.json", "{}")
     with pytest.raises(StorageError, match=r"z\.json is not in a folder n="):
         FolderFormat("json").observed(str(tmp_path), (), 1, found)

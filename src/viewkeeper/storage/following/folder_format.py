@@ -11,10 +11,11 @@ them.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import date
+from math import inf
 from urllib.parse import unquote
 
 from viewkeeper.algebra.inner_names import inner_column, shown
@@ -44,7 +45,8 @@ class FolderFormat:
         """How often the folder had changed when it was looked at, this time among them."""
         if known is None:
             return 0
-        return known.version + (_seen(address, options) != {(f.path, f.mark) for f in known.listed})
+        before = {(file.path, file.mark) for file in known.listed}
+        return known.version + (_seen(address, options, known) != before)
 
     def observed(
         self, address: str, options: Options, version: int, known: Followed | None = None
@@ -102,18 +104,22 @@ class FolderFormat:
                 return _of_parquet(folder, found, values)
             return Listed(found.path, found.size, found.mark, _lines(folder, found.path, has_header), values)
 
+        recorded = frozenset(path for path, _ in before)
         with ThreadPoolExecutor(8) as pool:
-            return tuple(pool.map(listed, whole_files(address, options)))
+            return tuple(pool.map(listed, whole_files(address, options, recorded)))
 
 
-def whole_files(address: str, options: Options) -> list[Found]:
-    """The files of a folder that are meant to be read, by their paths: not hidden, not empty, not too new."""
-    latest = time.time() - float(dict(options).get(SETTLE, 0))
+def whole_files(address: str, options: Options, recorded: Collection[str] = ()) -> list[Found]:
+    """The files of a folder that are meant to be read, by their paths: not hidden, not empty, and not too new
+    if a time to settle is asked for and they are not recorded. Clocks of stores may be ahead of ours."""
+    settle = float(dict(options).get(SETTLE, 0))
+    latest = time.time() - settle if settle else inf
     try:
         found = list(found_in(folder_of(address, options)))
     except (StorageError, OSError) as error:
         raise NotFound(f"There is no folder at {address}.", str(error)) from error
-    return [one for one in found if one.size and one.written <= latest and not is_hidden(one.path)]
+    settled = (one for one in found if one.written <= latest or one.path in recorded)
+    return [one for one in settled if one.size and not is_hidden(one.path)]
 
 
 def is_hidden(path: str) -> bool:
@@ -177,8 +183,9 @@ def _partition(path: str, name: str, folder: Folder) -> str | None:
     return None if value == "__HIVE_DEFAULT_PARTITION__" else value
 
 
-def _seen(address: str, options: Options) -> set[tuple[str, str]]:
-    return {(file.path, file.mark) for file in whole_files(address, options)}
+def _seen(address: str, options: Options, known: Followed) -> set[tuple[str, str]]:
+    recorded = frozenset(file.path for file in known.listed)
+    return {(file.path, file.mark) for file in whole_files(address, options, recorded)}
 
 
 def _columns(fields: Iterable[SourceField]) -> tuple[Column, ...]:
