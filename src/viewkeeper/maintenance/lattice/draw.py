@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 from xml.sax.saxutils import escape
 
@@ -29,10 +30,11 @@ class Drawing:
     def is_chosen(self, edge: Edge) -> bool:
         return (edge.parent.name, edge.child.name) in self.chosen
 
-    @property
+    @cached_property
     def edges(self) -> tuple[Edge, ...]:
         """What is drawn: the covering edges, and chosen ones that skip a level."""
-        return tuple(edge for edge in self.nodes.edges if edge in self.nodes.covers or self.is_chosen(edge))
+        covers = set(map(id, self.nodes.covers))
+        return tuple(edge for edge in self.nodes.edges if id(edge) in covers or self.is_chosen(edge))
 
     def size(self, view: CubeView) -> str:
         return f"{self.rows[view.name]:,} rows" if view.name in self.rows else ""
