@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 from viewkeeper import errors
 from viewkeeper.algebra.build import union_all
 from viewkeeper.algebra.counts import weighted
-from viewkeeper.algebra.inner_names import inner_column
+from viewkeeper.algebra.inner_names import inner_column, shown
 from viewkeeper.algebra.merge import net_effect as rules
 from viewkeeper.algebra.relations import Distinct, Negate, Reference, Relation
 from viewkeeper.algebra.schema import COUNT, Column, TableSchema
@@ -175,7 +175,7 @@ class StagedTransaction:
         if names != {name.lower() for name in schema.names}:
             raise errors.WrongType(
                 f"A deletion from {schema.name} takes whole rows{' or keys' if schema.key else ''}.",
-                f"Given: {', '.join(sorted(names))}. Wanted: {', '.join(schema.names)}"
+                f"Given: {', '.join(_columns(given))}. Wanted: {', '.join(schema.names)}"
                 + (f", or {', '.join(schema.key)}." if schema.key else "."),
                 table=schema.name,
             )
@@ -328,10 +328,14 @@ def _only_inserts(changes: Sequence[tuple[PendingChange, Answer]]) -> bool:
     return all(change.kind == "insert" for change, _ in changes)
 
 
+def _columns(given: Answer) -> list[str]:
+    """The columns of given rows, by their users' names."""
+    return list(map(shown, given.types)) if isinstance(given, Held) else list(given.columns)
+
+
 def _names(given: Answer) -> set[str]:
     """The columns of given rows by their names in the table, which do not depend on case."""
-    own = given.types if isinstance(given, Held) else map(inner_column, given.columns)
-    return {name.lower() for name in own}
+    return {inner_column(name).lower() for name in _columns(given)}
 
 
 def _fit(given: Answer, columns: Sequence[Column], schema: TableSchema) -> Answer:

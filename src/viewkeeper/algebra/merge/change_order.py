@@ -77,11 +77,11 @@ class ChangeOrder:
 
     def newer(self, changes: Relation, known: Sequence[Relation]) -> Relation:
         """The changes that nothing known is as new as."""
+        if not self.order or not known:
+            return changes
         names = (*self.key, *self.order)
         keys = restricted_to(changes, self.key)
         seen = union_all((plain(matching(restricted_to(rel, names), keys)) for rel in known), names)
-        if not self.order or not known:
-            return changes
         other, theirs = apart(changes, seen)
         same_key = null_safe_match((name, theirs[name]) for name in self.key)
         pairs = [(column(name), column(theirs[name])) for name in self.order]
